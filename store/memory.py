@@ -1,0 +1,144 @@
+"""A memory and what is said about it: the records that engine, backends and tools exchange."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+State = Literal["active", "wip", "merged", "deprecated", "pending"]
+Kind = Literal[
+    "note",
+    "fact",
+    "decision",
+    "preference",
+    "constraint",
+    "procedure",
+    "style",
+    "task",
+    "episode",
+    "document",
+]
+Modality = Literal["text", "image", "document"]
+Origin = Literal["user", "agent", "external", "import"]
+WriteStatus = Literal["created", "duplicate", "updated", "pending"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a memory comes from. `client_name` is set by the server, the rest by the caller."""
+
+    origin: Origin = "agent"
+    client_name: str | None = None
+    session: str | None = None
+    url: str | None = None
+    external_id: str | None = None
+    derived_from: tuple[str, ...] = ()
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A memory as the caller proposes it; `Engine.save` checks it and gives it an id."""
+
+    content: str
+    topic: str = "general"
+    state: State = "active"
+    kind: Kind = "note"
+    tags: tuple[str, ...] = ()
+    modality: Modality = "text"
+    artifact_refs: tuple[str, ...] = ()
+    pinned: bool = False
+    source: Source = field(default_factory=Source)
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    created_at: datetime | None = None
+    """Only an import brings its own; otherwise the engine's clock."""
+    if_revision: int | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A stored memory. All datetimes are aware UTC."""
+
+    id: str
+    owner: str
+    space: str
+    content: str
+    topic: str
+    state: State
+    kind: Kind
+    tags: tuple[str, ...]
+    modality: Modality
+    artifact_refs: tuple[str, ...]
+    pinned: bool
+    source: Source
+    valid_from: datetime | None
+    valid_until: datetime | None
+    superseded_by: str | None
+    created_at: datetime
+    updated_at: datetime
+    last_used_at: datetime | None
+    revision: int
+    archived_at: datetime | None = None
+    """Set when forgotten: invisible to every tool, restorable by undo."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The answer of a save. `indexed` is False while the embedding is still owed."""
+
+    memory: Memory
+    write_status: WriteStatus
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a search is limited to; None means no limit. The state filter is always applied.
+
+    `created_after` is inclusive, `created_before` exclusive.
+    """
+
+    state: State = "active"
+    topic: str | None = None
+    kind: Kind | None = None
+    tags: tuple[str, ...] = ()
+    origin: Origin | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    valid_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory found: `summary` is its best passage, at most 220 characters, `score` 0 to 1.
+
+    `parts` holds the score and rank of each leg, filled only when the search was asked to explain.
+    """
+
+    memory: Memory
+    summary: str
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Space:
+    """A separate shelf of one owner's memories."""
+
+    id: str
+    owner: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Status:
+    """What `memory_status` tells about one owner: counts over the given spaces, forgotten ones left out."""
+
+    counts: Mapping[State, int]
+    topics: tuple[tuple[str, int], ...]
+    """The 50 commonest of active memories, commonest first."""
+    updated_at: datetime | None
+    spaces: tuple[Space, ...]
+    """Oldest first."""
