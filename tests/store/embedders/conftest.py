@@ -1,0 +1,21 @@
+"""The real model, built once for the whole run."""
+
+from pathlib import Path
+
+import pytest
+
+from store.embedders.local import LocalEmbedder
+
+
+@pytest.fixture(scope="session")
+def encoder_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state directory in which the encoder is already built."""
+    state_dir = tmp_path_factory.mktemp("state")
+    LocalEmbedder(state_dir)
+    return state_dir
+
+
+@pytest.fixture(scope="session")
+def embedder(encoder_dir: Path) -> LocalEmbedder:
+    """One for all: it is immutable and safe to share."""
+    return LocalEmbedder(encoder_dir)
