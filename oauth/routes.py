@@ -1,0 +1,126 @@
+"""HTTP in and out; alone in this package in knowing Starlette.
+
+Each request is read and parsed here, bounded and strictly, then handed to synchronous code in one worker
+thread. Query parameters are never read (OAuth 2.1 §3.2), and every error is JSON.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from authlib.oauth2 import OAuth2Error
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from oauth import metadata, registration
+from oauth.errors import BodyTooLarge, InvalidClientMetadata, InvalidRequest
+from oauth.parameters import FormRequest, parse_form, parse_json
+from oauth.server import Answer, AuthorizationServer
+
+MAX_BODY_BYTES = 64 * 1024
+
+NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate"}
+ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def routes(server: AuthorizationServer) -> list[Route]:
+    """The endpoints that programs call; those that people see belong to the pages."""
+
+    async def token(request: Request) -> Response:
+        form = await _read_form(request, server.issuer + "/token")
+        return _response(await run_in_threadpool(server.create_token_response, form))
+
+    async def revoke(request: Request) -> Response:
+        form = await _read_form(request, server.issuer + "/revoke")
+        return _response(await run_in_threadpool(server.create_endpoint_response, "revocation", form))
+
+    async def register(request: Request) -> Response:
+        if _media_type(request) != "application/json":
+            raise InvalidClientMetadata("client metadata are sent as application/json")
+        members = parse_json(await _read_body(request))
+        return JSONResponse(await run_in_threadpool(registration.register, server, members), 201, NO_STORE)
+
+    async def jwks(request: Request) -> Response:
+        keys = await run_in_threadpool(server.keys.public_jwks)
+        return JSONResponse(keys, headers={"Cache-Control": "max-age=30"})
+
+    async def describe(request: Request) -> Response:
+        return JSONResponse(metadata.metadata(server), headers={"Cache-Control": "max-age=300"})
+
+    return [
+        Route("/token", _Endpoint("POST", token)),
+        Route("/revoke", _Endpoint("POST", revoke)),
+        Route("/register", _Endpoint("POST", register)),
+        Route("/jwks.json", _Endpoint("GET", jwks)),
+        *(Route(path, _Endpoint("GET", describe)) for path in metadata.PATHS),
+    ]
+
+
+class _Endpoint:
+    """One path: its method, the preflight, 405 for the rest, errors as JSON, and open to every origin."""
+
+    def __init__(self, method: str, handler: Handler) -> None:
+        self._methods = ("GET", "HEAD") if method == "GET" else (method,)
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive))
+        response.headers.update(CORS)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        allowed = ", ".join(self._methods)
+        if request.method == "OPTIONS":
+            headers = {
+                "Access-Control-Allow-Methods": allowed,
+                "Access-Control-Allow-Headers": ALLOWED_HEADERS,
+            }
+            return Response(
+                status_code=204, headers={"Allow": allowed, "Access-Control-Max-Age": "600", **headers}
+            )
+        if request.method not in self._methods:
+            body = {"error": "invalid_request", "error_description": f"this endpoint answers {allowed} only"}
+            return JSONResponse(body, 405, {"Allow": allowed, **NO_STORE})
+        try:
+            return await self._handler(request)
+        except OAuth2Error as error:
+            return _response(Answer(*error()))
+
+
+def _response(answer: Answer) -> Response:
+    return JSONResponse(answer.body, answer.status, dict(answer.headers) | NO_STORE)
+
+
+async def _read_form(request: Request, uri: str) -> FormRequest:
+    if _media_type(request) != "application/x-www-form-urlencoded":
+        raise InvalidRequest("parameters are sent as application/x-www-form-urlencoded")
+    authorization = request.headers.getlist("authorization")
+    if len(authorization) > 1:
+        raise InvalidRequest("more than one Authorization header")
+    params = parse_form(await _read_body(request))
+    return FormRequest(uri, params, {"authorization": authorization[0]} if authorization else {})
+
+
+def _media_type(request: Request) -> str:
+    values = request.headers.getlist("content-type")
+    return values[0].partition(";")[0].strip().lower() if len(values) == 1 else ""
+
+
+async def _read_body(request: Request) -> bytes:
+    too_large = BodyTooLarge(f"the body is larger than {MAX_BODY_BYTES} bytes")
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
+        raise too_large
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                raise too_large
+    except ClientDisconnect:
+        raise InvalidRequest("the connection closed before the body ended") from None
+    return bytes(body)
