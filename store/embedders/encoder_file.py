@@ -1,7 +1,7 @@
 """The built encoder, kept in the state directory so that only the first start builds it.
 
-The file is the SHA-256 of the model followed by the model: a torn or altered one is noticed and built again.
-Processes that start together build one after another, the later ones finding the first one's file.
+Its name ends in the SHA-256 of its content: a torn or altered file is noticed and built again. Processes that
+start together build one after another, the later ones finding the first one's file.
 """
 
 import fcntl
@@ -19,63 +19,63 @@ log = logging.getLogger(__name__)
 
 BUILD = 1
 """Raised whenever `graph.py` changes what it builds."""
-FILE_NAME = f"encoder-{SHA256[:16]}-{BUILD}"
-DIGEST_BYTES = 32
+NAME = f"encoder-{SHA256[:8]}-{BUILD}"
 
 
-def load_encoder(weights: Weights, directory: Path) -> bytes:
-    """The encoder of these weights as an ONNX model; built and kept in `directory` if not there yet.
+def encoder_file(weights: Weights, directory: Path) -> Path:
+    """The encoder of these weights as an ONNX file; built and kept in `directory` if not there yet.
 
     Raises:
-        StoreError: `unavailable`, the directory cannot be written.
+        StoreError: `unavailable`, the directory cannot be read or written.
     """
-    path = directory / FILE_NAME
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        model = _read(path)
-        if model is None:
+        path = _find(directory)
+        if path is None:
             with _lock(directory):
-                model = _read(path) or _build(weights, path)
+                path = _find(directory) or _build(weights, directory)
     except OSError as error:
         raise StoreError("unavailable", f"the encoder cannot be kept on disk: {error.strerror}") from error
-    return model
+    return path
 
 
-def _read(path: Path) -> bytes | None:
-    try:
+def _find(directory: Path) -> Path | None:
+    for path in directory.glob(f"{NAME}-*.onnx"):
         with path.open("rb") as file:
-            digest, model = file.read(DIGEST_BYTES), file.read()
-    except FileNotFoundError:
-        return None
-    if hashlib.sha256(model).digest() != digest:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if path.stem == f"{NAME}-{digest}":
+            return path
         log.warning("embedder.encoder_damaged", extra={"file": path.name})
-        return None
-    return model
+    return None
 
 
-def _build(weights: Weights, path: Path) -> bytes:
-    from store.embedders.graph import build_encoder  # onnx is wanted on this path alone
+def _build(weights: Weights, directory: Path) -> Path:
+    from store.embedders.graph import build_encoder  # brings in onnx, which nothing else needs
 
     model = build_encoder(weights)
-    _replace(path, hashlib.sha256(model).digest() + model)
+    path = directory / f"{NAME}-{hashlib.sha256(model).hexdigest()}.onnx"
+    _write(path, model)
+    for other in directory.glob("encoder-*.onnx"):
+        if other != path:
+            other.unlink()
     log.info("embedder.encoder_built", extra={"file": path.name})
-    return model
+    return path
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Writes a file that after a crash is whole or absent; under the lock a partial one is nobody's."""
-    partial = path.with_name(f"{path.name}.partial")
+    partial = path.with_name("partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
     partial.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    parent = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        os.fsync(parent)
     finally:
-        os.close(directory)
+        os.close(parent)
 
 
 @contextmanager

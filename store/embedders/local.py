@@ -4,13 +4,12 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import BoundedSemaphore
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.embedders.encoder import Encoder
-from store.embedders.encoder_file import load_encoder
+from store.embedders.encoder_file import encoder_file
 from store.embedders.unigram import UnigramTokenizer
 from store.embedders.weights import Weights, find_weights, verify_weights
 
@@ -19,7 +18,7 @@ MAX_THREADS = 4
 
 
 class LocalEmbedder:
-    """Hundred languages, 384 dimensions; what a text has beyond 512 tokens is left out.
+    """Some hundred languages; what a text has beyond 512 tokens is left out.
 
     The same text always has the same vector, whatever it is embedded together with.
     """
@@ -42,10 +41,11 @@ class LocalEmbedder:
         weights = Weights(path)
         self._window = weights.shape.positions
         self._tokenizer = UnigramTokenizer(weights.pieces, weights.scores, weights.normalization)
-        self._encoder = Encoder(weights, load_encoder(weights, state_dir / "embedder"))
+        self._encoder = Encoder(weights, encoder_file(weights, state_dir / "embedder"))
+        # Two queues, each first come, first served: a search never waits behind an import.
         workers = threads or min(os.cpu_count() or 1, MAX_THREADS)
-        self._single = BoundedSemaphore(workers)
-        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="embedder")
+        self._singles = ThreadPoolExecutor(workers, "embedder-single")
+        self._batches = ThreadPoolExecutor(workers, "embedder-batch")
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds what is looked for: float32[len(texts), 384]."""
@@ -58,11 +58,9 @@ class LocalEmbedder:
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         if len(texts) == 1:
-            # In the caller's thread: a search never queues behind an import.
-            with self._single:
-                vectors[0] = self._vector(texts[0])
+            vectors[0] = self._singles.submit(self._vector, texts[0]).result()
         else:
-            for row, vector in enumerate(self._workers.map(self._vector, texts)):
+            for row, vector in enumerate(self._batches.map(self._vector, texts)):
                 vectors[row] = vector
         return vectors
 

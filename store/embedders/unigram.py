@@ -6,7 +6,7 @@ piece beginning with it has characters.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -28,14 +28,14 @@ class UnigramTokenizer:
     """
 
     def __init__(
-        self, pieces: Sequence[str], scores: NDArray[np.float32], normalization: Mapping[int, str]
+        self, pieces: Iterable[str], scores: NDArray[np.float32], normalization: Mapping[int, str]
     ) -> None:
         self._ids = {
             piece.replace(WORD_MARK, " "): id_
             for id_, piece in enumerate(pieces)
             if id_ >= FIRST_PIECE and piece
         }
-        self._scores = scores.data  # a memoryview: read one by one it is twice as fast as the array
+        self._scores = scores.copy().data  # a memoryview: read one by one it is twice as fast as the array
         self._unknown_score = float(scores.min()) - UNKNOWN_PENALTY
         self._normalization = normalization
         self._longest_from: dict[str, int] = {}

