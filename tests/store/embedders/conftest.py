@@ -1,10 +1,27 @@
-"""The real model, built once for the whole run."""
+"""The real weights and the real model, opened and built once for the whole run."""
 
 from pathlib import Path
 
 import pytest
 
 from store.embedders.local import LocalEmbedder
+from store.embedders.unigram import UnigramTokenizer
+from store.embedders.weights import Weights, find_weights
+
+
+@pytest.fixture(scope="session")
+def weights() -> Weights:
+    return Weights(find_weights())
+
+
+@pytest.fixture(scope="session")
+def pieces(weights: Weights) -> list[str]:
+    return list(weights.pieces)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(weights: Weights) -> UnigramTokenizer:
+    return UnigramTokenizer(weights.pieces, weights.scores, weights.normalization)
 
 
 @pytest.fixture(scope="session")

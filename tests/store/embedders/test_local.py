@@ -1,8 +1,10 @@
 """The local embedder on the real weights."""
 
+import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,3 +101,31 @@ def test_many_threads_get_the_vectors_that_one_gets(embedder: LocalEmbedder) -> 
     with ThreadPoolExecutor(8) as callers:
         found = list(callers.map(lambda text: embedder.embed_queries([text]), texts))
     assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_it_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert LocalEmbedder(tmp_path).embed_queries(["hello"]).shape == (1, 384)
+
+
+def test_a_search_overtakes_an_import(encoder_dir: Path) -> None:
+    embedder = LocalEmbedder(encoder_dir, threads=1)
+    order: list[str] = []
+    with ThreadPoolExecutor(1) as importer:
+        done = importer.submit(embedder.embed_passages, ["the night train to Vienna " * 200] * 6)
+        done.add_done_callback(lambda _: order.append("import"))
+        embedder.embed_queries(["when does it leave?"])
+        order.append("search")
+    assert order == ["search", "import"]
+
+
+@pytest.mark.parametrize(
+    "text", ["\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 100, "a" * 2**19, "\ud800", "\x00"]
+)
+def test_hostile_texts_have_vectors_too(embedder: LocalEmbedder, text: str) -> None:
+    assert np.linalg.norm(embedder.embed_queries([text])) == pytest.approx(1, abs=1e-5)
+    assert np.linalg.norm(embedder.embed_passages([text])) == pytest.approx(1, abs=1e-5)
