@@ -1,0 +1,83 @@
+"""`/authorize`: from a client's request to a pending matter of this browser (OAuth 2.1 §4.1.1).
+
+`identify` fails to a page. After it errors go to the client, except that a browser in which nobody is signed
+in is never bounced to a client that anybody could have registered (RFC 9700 §4.11.2).
+"""
+
+import logging
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from connector.pages.errors import PageError, Problem
+from connector.pages.forms import Parameters
+from connector.pages.page import Visit, redirect
+from connector.pages.sign_in import sign_in_path
+from oauth.authorize import AuthorizationRequest, error_redirect, find_state, identify, validate
+from oauth.errors import InvalidClient, OAuthError, TemporarilyUnavailable
+
+log = logging.getLogger(__name__)
+
+OPERATOR_PREFIX = "vmc_pre_"
+"""Clients that the operator entered."""
+ASKS_FOR_SIGN_IN = frozenset({"login", "select_account"})
+"""What a client may ask for by `prompt` (OpenID Connect Core §3.1.2.1); consent is asked every time."""
+
+
+def show(visit: Visit) -> Response:
+    """GET: the request is in the query."""
+    return _authorize(visit, visit.query)
+
+
+def send(visit: Visit) -> Response:
+    """POST: the request is in the body (RFC 6749 §3.1).
+
+    Sent from the client's own site it comes without our `Lax` cookie; the same request by GET brings it.
+    """
+    if visit.is_new_browser:
+        checked = _check(visit, visit.form)
+        return checked if isinstance(checked, Response) else redirect(f"/authorize?{urlencode(visit.form)}")
+    return _authorize(visit, visit.form)
+
+
+def _authorize(visit: Visit, params: Parameters) -> Response:
+    checked = _check(visit, params)
+    if isinstance(checked, Response):
+        return checked
+    pending = visit.context.pending.open_request(visit.browser, checked)
+    log.info("authorization.requested", extra={"client_id": checked.client_id})
+    is_enough = visit.owner is not None and not checked.prompt & ASKS_FOR_SIGN_IN
+    return redirect(pending.path if is_enough else sign_in_path(pending.id))
+
+
+def _check(visit: Visit, params: Parameters) -> AuthorizationRequest | Response:
+    """The request, or the redirect that tells the client what is wrong with it.
+
+    Raises:
+        PageError: client or redirect URI are unproven, or nobody is signed in.
+    """
+    server = visit.context.server
+    try:
+        client, redirect_uri = identify(server, params)
+    except OAuthError as error:
+        log.warning("authorization.unidentified", extra={"error": error.error})
+        raise _unidentified(error) from None
+    try:
+        return validate(server, client, redirect_uri, params)
+    except OAuthError as error:
+        log.warning("authorization.refused", extra={"error": error.error, "client_id": client.client_id})
+        if visit.owner is None and not client.client_id.startswith(OPERATOR_PREFIX):
+            raise PageError(400, "bad_request", _detail(error)) from None
+        return redirect(error_redirect(redirect_uri, error, find_state(params), server.issuer))
+
+
+def _unidentified(error: OAuthError) -> PageError:
+    if isinstance(error, TemporarilyUnavailable):
+        return PageError(error.status_code, "unreachable_client", _detail(error), error.extra_headers())
+    problem: Problem = "unknown_client" if isinstance(error, InvalidClient) else "bad_request"
+    # Always 400: a 401 would ask the browser for a password.
+    return PageError(400, problem, _detail(error))
+
+
+def _detail(error: OAuthError) -> str:
+    return f"{error.error}: {error.description}"

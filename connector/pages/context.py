@@ -1,0 +1,59 @@
+"""What the pages are given, and what they build from it once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from jinja2 import Environment
+
+from connector.identity.provider import IdentityProvider
+from connector.pages import csrf
+from connector.pages.cookies import BrowserCookie
+from connector.pages.pending import PendingMatters
+from connector.pages.rendering import load_templates
+from connector.pages.sessions import Sessions
+from oauth.records import Records
+from oauth.server import AuthorizationServer
+from store.engine import Engine
+from store.owners import Owners
+
+
+@dataclass(frozen=True)
+class PageContext:
+    """One installation, as the pages see it."""
+
+    server: AuthorizationServer
+    records: Records
+    owners: Owners
+    engine: Engine
+    provider: IdentityProvider
+    state_key: bytes = field(repr=False)
+    public_url: str
+    now: Callable[[], datetime]
+    templates: Environment = field(default_factory=load_templates)
+
+    @cached_property
+    def cookie(self) -> BrowserCookie:
+        """`Secure` and `__Host-` wherever the public URL is https."""
+        return BrowserCookie(self.is_https)
+
+    @property
+    def is_https(self) -> bool:
+        """Whether people reach the pages over TLS."""
+        return self.public_url.startswith("https://")
+
+    @cached_property
+    def csrf_key(self) -> bytes:
+        """The key of form tokens."""
+        return csrf.subkey(self.state_key)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Who is signed in."""
+        return Sessions(self.records, self.now)
+
+    @cached_property
+    def pending(self) -> PendingMatters:
+        """What is not decided yet."""
+        return PendingMatters(self.records, self.now)
