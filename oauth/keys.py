@@ -96,9 +96,9 @@ class Keys:
         if ring is not None and abs(self._now() - ring.loaded_at) < max_age:
             return ring
         with self._lock:
-            if self._ring is ring:
+            if self._ring is None or self._ring is ring:
                 self._ring = self._load()
-            return self._ring or self._load()
+            return self._ring
 
     def ring_of(self, epoch: str) -> KeyRing:
         """The ring of this epoch, as far as there is one; an unknown epoch is looked up every 5 s at most."""
@@ -131,16 +131,14 @@ class Keys:
 
         Returns: the new key's id.
         """
-        while True:
-            self._load()
-            old = self._records.get(KIND, _RING)
-            if old is not None:
-                signs_from = self._now() + PUBLISHED_BEFORE_SIGNING
-                added = self._new_key(signs_from)
-                retires_at = signs_from + self._access_token_lifetime + PUBLISHED_BEFORE_SIGNING
-                new = {"epoch": old["epoch"], "keys": [*self._retiring(old, retires_at), added]}
-                if self._records.swap(KIND, _RING, old, new, NEVER):
-                    break
+        swapped = False
+        while not swapped:
+            old = self._stored()
+            signs_from = self._now() + PUBLISHED_BEFORE_SIGNING
+            added = self._new_key(signs_from)
+            retires_at = signs_from + self._access_token_lifetime + PUBLISHED_BEFORE_SIGNING
+            new = {"epoch": old["epoch"], "keys": [*self._retiring(old, retires_at), added]}
+            swapped = self._records.swap(KIND, _RING, old, new, NEVER)
         self._ring = None
         log.info("keys.rotated", extra={"kid": added["kid"]})
         return str(added["kid"])
@@ -150,22 +148,26 @@ class Keys:
 
         Returns: the epoch that has ended.
         """
-        while True:
-            self._load()
-            old = self._records.get(KIND, _RING)
-            if old is not None and self._records.swap(KIND, _RING, old, self._new_ring(), NEVER):
-                break
+        swapped = False
+        while not swapped:
+            old = self._stored()
+            swapped = self._records.swap(KIND, _RING, old, self._new_ring(), NEVER)
         self._ring = None
         log.warning("keys.replaced")
         return str(old["epoch"])
 
-    def _load(self) -> KeyRing:
+    def _stored(self) -> Value:
+        """The record; the first process to need it makes it."""
         value = self._records.get(KIND, _RING)
         if value is None:
             self._records.create(KIND, _RING, self._new_ring(), NEVER)
             value = self._records.get(KIND, _RING)
         if value is None:
             raise UnreadableKeys("the key ring vanished as it was made")
+        return value
+
+    def _load(self) -> KeyRing:
+        value = self._stored()
         epoch = str(value["epoch"])
         return KeyRing(
             epoch=epoch,

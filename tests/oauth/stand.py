@@ -1,7 +1,7 @@
-"""A stand for the authorization server: records in memory, a clock to turn, and a client that does the flow."""
+"""A stand for the authorization server: records in memory, a clock to turn, a client that does the flow."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -108,8 +108,8 @@ class MemoryRecords:
 
 def make_server(records: MemoryRecords, clock: Clock, **values: Any) -> AuthorizationServer:
     """A server as one process has it; several may share records."""
-    values = {"issuer": ISSUER, "resource": RESOURCE, "scopes": SCOPES, "state_key": STATE_KEY} | values
-    return AuthorizationServer(records=records, now=clock, **values)
+    usual: dict[str, Any] = {"issuer": ISSUER, "resource": RESOURCE, "scopes": SCOPES, "state_key": STATE_KEY}
+    return AuthorizationServer(records=records, now=clock, **(usual | values))
 
 
 def make_http(server: AuthorizationServer) -> TestClient:
@@ -132,7 +132,6 @@ class Host:
     http: TestClient
     client_id: str = ""
     client_secret: str | None = None
-    answers: list[dict[str, Any]] = field(default_factory=list)
 
     def register(self, **members: Any) -> httpx2.Response:
         """Registers; members replace or (None) remove the usual ones."""
@@ -172,7 +171,7 @@ class Host:
         form = [(name, value) for name, value in (usual | params).items() if value is not None]
         return self.post("/token", form)
 
-    def redeem(self, code: str, **changes: str | None) -> httpx2.Response:
+    def redeem(self, code: str = "", /, **changes: str | None) -> httpx2.Response:
         """Exchanges a code."""
         usual: dict[str, str | None] = {
             "grant_type": "authorization_code",
@@ -183,7 +182,7 @@ class Host:
         }
         return self.token(**(usual | changes))
 
-    def refresh(self, refresh_token: str, **changes: str | None) -> httpx2.Response:
+    def refresh(self, refresh_token: str, /, **changes: str | None) -> httpx2.Response:
         """Refreshes."""
         return self.token(**{"grant_type": "refresh_token", "refresh_token": refresh_token, **changes})
 
