@@ -11,7 +11,6 @@ from datetime import timedelta
 from connector.identity.passphrase import ISSUER, KIND, PassphraseProvider
 from connector.pages.sessions import Sessions
 from oauth.records import NEVER
-from store.errors import StoreError
 
 LINK_KIND = "setup_link"
 LINK_LIFETIME = timedelta(hours=24)
@@ -62,31 +61,31 @@ def set_passphrase(provider: PassphraseProvider, owner: str | None, passphrase: 
     """Sets the owner's passphrase and returns the owner's id; None means the first owner, made if need be.
 
     Raises:
-        StoreError: `invalid_argument`; the passphrase is not acceptable, or the owner signs in otherwise.
+        StoreError: `invalid_argument`, the passphrase is not acceptable; `not_found`, no such owner.
     """
     hashed = provider.hash(passphrase)
     return _replace(provider, owner or _first_owner(provider), hashed)
 
 
 def _first_owner(provider: PassphraseProvider) -> str:
-    identity = (PassphraseProvider.name, ISSUER, FIRST_SUBJECT)
-    owner = provider.owners.find(*identity) or provider.owners.create(*identity, FIRST_LABEL)
-    return owner.id
+    """The same one however often it is made."""
+    return provider.owners.create(provider.name, ISSUER, FIRST_SUBJECT, FIRST_LABEL).id
 
 
-def _first_subject(provider: PassphraseProvider, owner: str) -> str:
-    """The first owner's subject, for the first owner only: it would open those memories to another."""
-    first = provider.owners.find(PassphraseProvider.name, ISSUER, FIRST_SUBJECT)
-    if first is None or first.id != owner:
-        raise StoreError("invalid_argument", "this owner signs in with another identity provider")
-    return FIRST_SUBJECT
+def _subject(provider: PassphraseProvider, owner: str) -> str:
+    """What signs this owner in by passphrase; who so far signed in otherwise only, gets it now."""
+    first = provider.owners.find(provider.name, ISSUER, FIRST_SUBJECT)
+    if first is not None and first.id == owner:
+        return FIRST_SUBJECT
+    provider.owners.link(owner, provider.name, ISSUER, owner, provider.owners.get(owner).label)
+    return owner
 
 
 def _replace(provider: PassphraseProvider, owner: str, hashed: str) -> str:
     """Sets the hash whatever was there, and signs every browser of this owner out."""
     while True:
         old = provider.records.get(KIND, owner)
-        subject = old["subject"] if old else _first_subject(provider, owner)
+        subject = old["subject"] if old else _subject(provider, owner)
         new = {"owner": owner, "subject": subject, "hash": hashed}
         if old is None and provider.records.create(KIND, owner, new, NEVER):
             break

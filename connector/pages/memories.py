@@ -23,6 +23,8 @@ def show(visit: Visit) -> Response:
     spaces = {space.id: space.name for space in visit.context.engine.spaces(visit.owner.id)}
     try:
         memory = visit.context.engine.fetch(visit.owner.id, list(spaces), memory_id)
-    except StoreError:
+    except StoreError as error:
+        if error.code != "not_found":
+            raise
         raise PageError(404, "not_found") from None
     return visit.render("memory.html", {"memory": memory, "space_name": spaces.get(memory.space, "")})

@@ -18,6 +18,7 @@ from connector.pages.context import PageContext
 from connector.pages.errors import PageError
 from connector.pages.forms import Parameters
 from connector.pages.sessions import Session
+from store.errors import StoreError
 from store.owners import Owner
 
 log = logging.getLogger(__name__)
@@ -167,4 +168,7 @@ def _owner(context: PageContext, session: Session | None) -> Owner | None:
     """The session's owner; None once the account is gone."""
     if session is None:
         return None
-    return next((owner for owner in context.owners.list() if owner.id == session.owner), None)
+    try:
+        return context.owners.get(session.owner)
+    except StoreError:
+        return None

@@ -1,5 +1,8 @@
 """A stand with one owner, who has a passphrase."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.connector.pages.stand import Person, Stand
@@ -7,10 +10,11 @@ from tests.oauth.stand import Host
 
 
 @pytest.fixture
-def stand() -> Stand:
-    stand = Stand()
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    stand = Stand(tmp_path)
     stand.set_up()
-    return stand
+    yield stand
+    stand.database.close()
 
 
 @pytest.fixture

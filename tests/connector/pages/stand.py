@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from html.parser import HTMLParser
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urljoin
 
 import httpx2
@@ -15,80 +15,18 @@ from starlette.testclient import TestClient
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.setup import set_passphrase
 from connector.pages.routes import PageContext, routes
-from oauth import clients
-from oauth.clients import Client
 from oauth.routes import routes as oauth_routes
 from oauth.server import AuthorizationServer
 from store.engine import Engine
-from store.errors import StoreError
-from store.memory import Memory, Source, Space
-from store.owners import Owner, Owners
-from tests.oauth.stand import STATE_KEY, Clock, Host, MemoryRecords, make_server
+from store.memory import Draft
+from store.sqlite.database import Database
+from store.sqlite.memories import SQLiteMemories
+from store.sqlite.owners import SQLiteOwners
+from store.sqlite.records import SQLiteRecords
+from tests.oauth.stand import SCOPES, STATE_KEY, Clock, Host
 
 PASSPHRASE = "correct horse battery staple"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-
-
-@dataclass
-class FakeOwners:
-    """`Owners` in a list."""
-
-    now: Clock
-    owners: dict[tuple[str, str, str], Owner] = field(default_factory=dict)
-
-    def find(self, provider: str, issuer: str, subject: str) -> Owner | None:
-        return self.owners.get((provider, issuer, subject))
-
-    def create(self, provider: str, issuer: str, subject: str, label: str) -> Owner:
-        owner = Owner(f"owner-{len(self.owners) + 1}", label, self.now())
-        return self.owners.setdefault((provider, issuer, subject), owner)
-
-    def list(self) -> list[Owner]:
-        return [*self.owners.values()]
-
-
-@dataclass
-class FakeEngine:
-    """Spaces and memories of each owner."""
-
-    now: Clock
-    shelves: dict[str, tuple[Space, ...]] = field(default_factory=dict)
-    memories: list[Memory] = field(default_factory=list)
-
-    def spaces(self, owner: str) -> tuple[Space, ...]:
-        return self.shelves.setdefault(owner, (Space("space-1", owner, "Personal", self.now()),))
-
-    def fetch(self, owner: str, spaces: Sequence[str], memory_id: str) -> Memory:
-        for memory in self.memories:
-            if (memory.owner, memory.id) == (owner, memory_id) and memory.space in spaces:
-                return memory
-        raise StoreError("not_found", "there is no such memory")
-
-
-def make_memory(owner: str, content: str, now: datetime, **changes: Any) -> Memory:
-    """A memory as the engine gives it."""
-    values: dict[str, Any] = {
-        "id": "memory-1",
-        "owner": owner,
-        "space": "space-1",
-        "content": content,
-        "topic": "house",
-        "state": "active",
-        "kind": "fact",
-        "tags": ("keys", "pantry"),
-        "modality": "text",
-        "artifact_refs": (),
-        "pinned": False,
-        "source": Source(client_name="Claude"),
-        "valid_from": None,
-        "valid_until": None,
-        "superseded_by": None,
-        "created_at": now,
-        "updated_at": now,
-        "last_used_at": None,
-        "revision": 1,
-    }
-    return Memory(**(values | changes))
 
 
 class Form(HTMLParser):
@@ -173,22 +111,29 @@ class Person:
 class Stand:
     """One installation, and what surrounds it."""
 
+    path: Path
     issuer: str = "https://memory.example.org"
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.records = MemoryRecords(self.clock)
-        self.owners = FakeOwners(self.clock)
-        self.engine = FakeEngine(self.clock)
-        self.server: AuthorizationServer = make_server(
-            self.records, self.clock, issuer=self.issuer, resource=f"{self.issuer}/mcp"
+        self.database = Database(self.path / "vademecum.db", self.clock)
+        self.records = SQLiteRecords(self.database)
+        self.owners = SQLiteOwners(self.database)
+        self.engine = Engine(SQLiteMemories(self.database), None, self.clock)
+        self.server = AuthorizationServer(
+            issuer=self.issuer,
+            resource=f"{self.issuer}/mcp",
+            scopes=SCOPES,
+            records=self.records,
+            state_key=STATE_KEY,
+            now=self.clock,
         )
-        self.provider = PassphraseProvider(self.records, cast(Owners, self.owners), self.clock, CHEAP)
+        self.provider = PassphraseProvider(self.records, self.owners, self.clock, CHEAP)
         self.context = PageContext(
             server=self.server,
             records=self.records,
-            owners=cast(Owners, self.owners),
-            engine=cast(Engine, self.engine),
+            owners=self.owners,
+            engine=self.engine,
             provider=self.provider,
             state_key=STATE_KEY,
             public_url=self.issuer,
@@ -209,11 +154,14 @@ class Stand:
         return set_passphrase(self.provider, None, PASSPHRASE)
 
     def add_owner(self, name: str, passphrase: str) -> str:
-        """Another owner, as a command will make one."""
-        owner = self.owners.create("passphrase", "local", name, name)
-        value = {"owner": owner.id, "subject": name, "hash": self.provider.hash(passphrase)}
-        self.records.create("passphrase", owner.id, value, datetime.max.replace(tzinfo=self.clock().tzinfo))
-        return owner.id
+        """Another owner, who signed in with another provider before."""
+        owner = self.owners.create("firebase", "https://issuer.example", name, name)
+        return set_passphrase(self.provider, owner.id, passphrase)
+
+    def remember(self, owner: str, content: str, **values: Any) -> str:
+        """A memory of this owner; returns its id."""
+        space = self.engine.spaces(owner)[0].id
+        return self.engine.save(owner, space, "test", Draft(content, **values)).memory.id
 
     def host(self, **metadata: Any) -> Host:
         """A registered client."""
@@ -225,16 +173,3 @@ class Stand:
     def url(self, host: Host, **changes: str | None) -> str:
         """The address that the client opens in the owner's browser."""
         return "/authorize?" + urlencode(host.params(resource=f"{self.issuer}/mcp", **changes))
-
-    def client(self, **values: Any) -> Client:
-        """A client of the operator, without registration's checks."""
-        client = Client(
-            client_id="vmc_pre_" + "0" * 32,
-            client_name=values.get("client_name", "Entered"),
-            redirect_uris=values.get("redirect_uris", ("https://client.example/callback",)),
-            token_endpoint_auth_method="none",
-            created_at=self.clock(),
-        )
-        expires_at = datetime.max.replace(tzinfo=self.clock().tzinfo)
-        self.records.create(clients.KIND, client.client_id, client.to_value(), expires_at)
-        return client

@@ -72,10 +72,13 @@ def test_nothing_ticked_is_a_refusal(stand: Stand, person: Person, host: Host) -
     assert answer["error"] == "access_denied" and "code" not in answer
 
 
-def test_with_several_spaces_the_owner_chooses_where(stand: Stand, person: Person, host: Host) -> None:
+def test_with_several_spaces_the_owner_chooses_where(
+    stand: Stand, person: Person, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (owner,) = stand.owners.list()
     now = stand.clock()
-    stand.engine.shelves[owner.id] = (Space("s1", owner.id, "Home", now), Space("s2", owner.id, "Work", now))
+    spaces = [Space("s1", owner.id, "Home", now), Space("s2", owner.id, "Work", now)]
+    monkeypatch.setattr(stand.engine, "spaces", lambda owner: spaces)
     for ticked, granted in ((["s1", "s2"], None), (["s2"], ["s2"])):
         fields = Form(person.consent_page(stand.url(host)).text).fields
         assert [value for name, value in fields if name == "space"] == ["s1", "s2"]
