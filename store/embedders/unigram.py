@@ -36,7 +36,7 @@ class UnigramTokenizer:
             if id_ >= FIRST_PIECE and piece
         }
         self._scores = scores.copy().data  # a memoryview: read one by one it is twice as fast as the array
-        self._unknown_score = float(scores.min()) - UNKNOWN_PENALTY
+        self._unknown_score = float(np.min(scores)) - UNKNOWN_PENALTY
         self._normalization = normalization
         self._longest_from: dict[str, int] = {}
         for piece in self._ids:
