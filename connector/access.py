@@ -1,0 +1,113 @@
+"""From a bearer token to a `Principal`, cached so that a call costs no I/O.
+
+A token's signature is checked once; its grant's liveness and current scopes at most five seconds ago
+(OAUTH "Guard"), and again at once when this process changes the grant.
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+
+from oauth import access_tokens, grants
+from oauth.server import AuthorizationServer
+
+LIVENESS_SECONDS = 5.0
+MAX_CACHED_TOKENS = 10_000
+OPENAI_HOST = "chatgpt.com"
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who calls: the owner and the app that acts for them, from the verified token and nothing else."""
+
+    owner: str
+    app: str
+    client_name: str
+    scopes: frozenset[str]
+    """The token's scopes that the grant still allows."""
+    spaces: tuple[str, ...] | None
+    """The spaces that the grant allows; None means all of the owner's."""
+    is_openai: bool
+    """OpenAI's hosts step up through a tool result, not HTTP 403, and want the `search`/`fetch` pair."""
+
+
+@dataclass(frozen=True)
+class _Checked:
+    principal: Principal
+    expires_at: datetime
+    checked_at: float
+
+
+class Access:
+    """Authenticates tokens against one authorization server; safe to share between tasks and threads."""
+
+    def __init__(
+        self,
+        server: AuthorizationServer,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._server = server
+        self._verified = access_tokens.VerifiedTokens(server)
+        self._now = now
+        self._monotonic = monotonic
+        self._checked: OrderedDict[bytes, _Checked] = OrderedDict()
+        self._epoch = 0
+        self._lock = Lock()
+        server.on_grant_changed.append(self._forget)
+
+    async def authenticate(self, token: str) -> Principal:
+        """The token's principal.
+
+        Raises:
+            InvalidToken: forged, expired, revoked, of another issuer or audience, or its grant has ended.
+        """
+        key = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        checked = self._checked.get(key)
+        if checked is not None and self._is_fresh(checked):
+            return checked.principal
+        # The epoch is read first: what was looked up before a change is never kept after it.
+        epoch = self._epoch
+        checked = await run_in_threadpool(self._check, token)
+        with self._lock:
+            if epoch == self._epoch:
+                self._checked[key] = checked
+                self._checked.move_to_end(key)
+                if len(self._checked) > MAX_CACHED_TOKENS:
+                    self._checked.popitem(last=False)
+        return checked.principal
+
+    def _is_fresh(self, checked: _Checked) -> bool:
+        age = self._monotonic() - checked.checked_at
+        return age < LIVENESS_SECONDS and self._now() < checked.expires_at
+
+    def _check(self, token: str) -> _Checked:
+        checked_at = self._monotonic()
+        verified = self._verified.verify(token)
+        scopes = grants.authorize_token(self._server, verified)
+        grant = grants.get(self._server, verified.grant_id)
+        principal = Principal(
+            owner=grant.subject,
+            app=grant.client_id,
+            client_name=grant.client_name,
+            scopes=scopes,
+            spaces=grant.spaces,
+            is_openai=OPENAI_HOST in (_host(grant.client_id), _host(grant.redirect_uri)),
+        )
+        return _Checked(principal, verified.expires_at, checked_at)
+
+    def _forget(self, grant_id: str) -> None:
+        with self._lock:
+            self._epoch += 1
+            self._checked.clear()
+
+
+def _host(uri: str) -> str | None:
+    return urlsplit(uri).hostname if uri.startswith("https://") else None

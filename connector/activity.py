@@ -1,0 +1,93 @@
+"""The activity log: one event per tool call, written in batches off the request path.
+
+An event tells who called what, when, how it ended and which memories it touched. It holds a query's first
+160 characters at most, never a body, a token, a cookie or an e-mail address.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Lock
+from typing import Any, Protocol
+
+from starlette.concurrency import run_in_threadpool
+
+from connector.access import Principal
+from connector.logs import request_id
+from store.events import PREVIEW_CHARACTERS, Event
+from store.summary import cut
+
+log = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 0.5
+MAX_WAITING = 10_000
+
+
+class Events(Protocol):
+    """Where events are kept."""
+
+    def append(self, events: list[Event]) -> None:
+        """Writes all of them in one transaction."""
+
+
+class Activity:
+    """Collects events from any thread; `write_in_background` keeps them."""
+
+    def __init__(self, events: Events, now: Callable[[], datetime]) -> None:
+        self._events = events
+        self._now = now
+        self._waiting: list[Event] = []
+        self._lock = Lock()
+
+    def tool_called(
+        self,
+        principal: Principal,
+        tool: str,
+        status: str,
+        latency_ms: float,
+        arguments: Mapping[str, Any] | None,
+        answer: Mapping[str, Any],
+    ) -> None:
+        """Notes one call; `status` is `ok`, a StoreError's code, or `error`."""
+        query = (arguments or {}).get("query")
+        event = Event(
+            at=self._now(),
+            owner=principal.owner,
+            app=principal.app,
+            client_name=principal.client_name,
+            name=tool,
+            status=status,
+            latency_ms=latency_ms,
+            memory_ids=tuple(_memory_ids(answer)),
+            query_preview=cut(query, PREVIEW_CHARACTERS) if isinstance(query, str) else None,
+            request_id=request_id.get(),
+        )
+        with self._lock:
+            if len(self._waiting) < MAX_WAITING:
+                self._waiting.append(event)
+
+    async def write_in_background(self) -> None:
+        """Writes what has come in, until cancelled; a store that fails is told of and tried again."""
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            if self._waiting:
+                await run_in_threadpool(self.flush)
+
+    def flush(self) -> None:
+        """Writes what is waiting now; on failure it goes on waiting."""
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+        try:
+            if batch:
+                self._events.append(batch)
+        except Exception:
+            log.exception("activity.not_written", extra={"events": len(batch)})
+            with self._lock:
+                self._waiting = (batch + self._waiting)[:MAX_WAITING]
+
+
+def _memory_ids(answer: Mapping[str, Any]) -> list[str]:
+    """The memories that an answer speaks of, in its order."""
+    rows = [answer.get("item"), *answer.get("matches", ()), *answer.get("results", ()), answer]
+    return [row["id"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("id"), str)]

@@ -1,0 +1,221 @@
+"""The composition root: settings become stores, engine, authorization server, pages and routes.
+
+The command line uses the same `Vademecum`, so both see one store and one engine.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from connector import state_key
+from connector.access import Access
+from connector.activity import Activity
+from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
+from connector.identity.passphrase import PassphraseProvider
+from connector.mcp_server import McpServer
+from connector.middleware import HostCheck, RequestLog
+from connector.pages.routes import PageContext
+from connector.pages.routes import routes as page_routes
+from connector.settings import Settings
+from connector.tools import catalogue
+from oauth.records import Records
+from oauth.routes import routes as oauth_routes
+from oauth.server import AuthorizationServer, Lifetimes, Scopes
+from store.embedders.local import LocalEmbedder
+from store.embedders.protocol import Embedder
+from store.engine import Engine
+from store.owners import Owners
+from store.sqlite.database import Database
+from store.sqlite.events import SQLiteEvents
+from store.sqlite.memories import SQLiteMemories
+from store.sqlite.owners import SQLiteOwners
+from store.sqlite.records import SQLiteRecords
+
+SCOPES = Scopes(
+    supported=("memory:read", "memory:write", "memory:maintain", "memory:export", "memory:delete"),
+    default=("memory:read", "memory:write"),
+)
+
+
+def utc_now() -> datetime:
+    """The wall clock; everything else is handed one."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Vademecum:
+    """The parts of one installation, each built when it is first needed."""
+
+    settings: Settings
+    now: Callable[[], datetime] = utc_now
+
+    @cached_property
+    def state_key(self) -> bytes:
+        """The secret that all others are derived from."""
+        self.settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        given = self.settings.state_key
+        return state_key.load(given.get_secret_value() if given else None, self.settings.state_dir)
+
+    @cached_property
+    def database(self) -> Database:
+        """The one SQLite file, migrated."""
+        self.settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Database(self.settings.database_path, self.now)
+
+    @cached_property
+    def records(self) -> Records:
+        """What OAuth and the pages keep."""
+        return SQLiteRecords(self.database)
+
+    @cached_property
+    def owners(self) -> Owners:
+        """Who the memories belong to."""
+        return SQLiteOwners(self.database)
+
+    @cached_property
+    def events(self) -> SQLiteEvents:
+        """What was called, when, and how it ended."""
+        return SQLiteEvents(self.database)
+
+    @cached_property
+    def activity(self) -> Activity:
+        """Collects events for `events`."""
+        return Activity(self.events, self.now)
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The configured embedder; None when search is by words alone."""
+        match self.settings.embedder:
+            case "local":
+                return LocalEmbedder(self.settings.state_dir)
+            case "none":
+                return None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The memory engine."""
+        return Engine(SQLiteMemories(self.database), self.embedder, self.now)
+
+    @cached_property
+    def authorization_server(self) -> AuthorizationServer:
+        """Issues and checks tokens."""
+        return AuthorizationServer(
+            issuer=self.settings.public_url,
+            resource=self.settings.resource,
+            scopes=SCOPES,
+            records=self.records,
+            state_key=self.state_key,
+            lifetimes=Lifetimes(
+                access_token=self.settings.access_token_lifetime,
+                refresh_idle=self.settings.refresh_idle_lifetime,
+                refresh_absolute=self.settings.refresh_absolute_lifetime,
+            ),
+            now=self.now,
+        )
+
+    @cached_property
+    def identity(self) -> PassphraseProvider:
+        """Says who the owner is."""
+        return PassphraseProvider(self.records, self.owners, self.now)
+
+
+def create_app(parts: Vademecum) -> Starlette:
+    """The ASGI application."""
+    settings, server = parts.settings, parts.authorization_server
+    challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)
+    sessions = McpServer(
+        engine=parts.engine,
+        owners=parts.owners,
+        activity=parts.activity,
+        challenge=challenge,
+        public_url=settings.public_url,
+        version=version("vademecum"),
+        surface=settings.tool_surface,
+    ).session_manager()
+    guard = Guard(
+        endpoint=sessions.asgi_app,
+        access=Access(server, parts.now),
+        challenge=challenge,
+        origins=(settings.public_url, *HOSTED_ORIGINS, *settings.allowed_origins),
+        scopes_of=catalogue.scopes_of,
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with sessions.run():
+            writer = asyncio.create_task(parts.activity.write_in_background())
+            yield
+            writer.cancel()
+            await run_in_threadpool(parts.activity.flush)
+
+    return Starlette(
+        routes=[
+            Route("/mcp", guard),
+            Route("/mcp/", guard),
+            *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
+            *oauth_routes(server),
+            *health_routes(parts),
+            *page_routes(page_context(parts)),
+        ],
+        middleware=[Middleware(RequestLog), Middleware(HostCheck, public_url=settings.public_url)],
+        exception_handlers={HTTPException: _http_error, Exception: _bug},
+        lifespan=lifespan,
+    )
+
+
+def page_context(parts: Vademecum) -> PageContext:
+    """What the pages need."""
+    return PageContext(
+        server=parts.authorization_server,
+        records=parts.records,
+        owners=parts.owners,
+        engine=parts.engine,
+        provider=parts.identity,
+        state_key=parts.state_key,
+        public_url=parts.settings.public_url,
+        now=parts.now,
+    )
+
+
+def health_routes(parts: Vademecum) -> list[Route]:
+    """Liveness: the process answers. Readiness: the database does too, and the embedder is loaded."""
+
+    async def live(request: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+
+    async def ready(request: Request) -> JSONResponse:
+        problem = await run_in_threadpool(parts.database.problem)
+        body = {"status": "ok" if problem is None else "unavailable", "version": version("vademecum")}
+        return JSONResponse(body, 200 if problem is None else 503, {"Cache-Control": "no-store"})
+
+    return [Route("/health/live", live), Route("/health/ready", ready), Route("/health", ready)]
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    """Paths and methods that do not exist are answered in JSON, unknown `/.well-known/*` included."""
+    if not isinstance(error, HTTPException):
+        raise TypeError from error
+    names = {404: "not_found", 405: "method_not_allowed"}
+    body = {"error": names.get(error.status_code, "invalid_request"), "error_description": error.detail}
+    return JSONResponse(body, error.status_code, {"Cache-Control": "no-store", **(error.headers or {})})
+
+
+async def _bug(request: Request, error: Exception) -> JSONResponse:
+    """The client learns that it failed; the log holds the one traceback."""
+    body = {
+        "error": "server_error",
+        "error_description": "Something went wrong on this server; its log says what",
+    }
+    return JSONResponse(body, 500, {"Cache-Control": "no-store"})

@@ -1,0 +1,47 @@
+"""The command line: what an owner can do on a page, he can do by command, on the same store and engine."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from connector.commands import evaluate, memories, owner, serve
+from connector.settings import SettingsError
+from store.errors import StoreError
+
+app = typer.Typer(
+    name="vademecum",
+    help="One memory that follows a person from assistant to assistant, on a server they own.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("serve")(serve.serve)
+app.command("save")(memories.save)
+app.command("search")(memories.search)
+app.command("import")(memories.import_file)
+app.add_typer(owner.app, name="owner")
+app.add_typer(evaluate.app, name="eval")
+
+
+@app.callback()
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(installed("vademecum"))
+        raise typer.Exit
+
+
+def main() -> NoReturn:
+    """Runs a command; expected failures end with one clear line each on standard error and exit 1."""
+    try:
+        app()
+    except SettingsError as error:
+        for problem in error.problems:
+            typer.echo(f"vademecum: {problem}", err=True)
+    except StoreError as error:
+        typer.echo(f"vademecum: {error.message}", err=True)
+    sys.exit(1)

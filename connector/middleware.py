@@ -1,0 +1,89 @@
+"""The outermost ASGI layer: one request id, one log line, and no foreign Host."""
+
+import logging
+import re
+import secrets
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from connector.logs import request_id
+
+log = logging.getLogger(__name__)
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+
+
+class RequestLog:
+    """Gives the request an id (ours, never the caller's) and logs it once, without its query."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        current = secrets.token_hex(8)
+        token = request_id.set(current)
+        started, status = time.perf_counter(), 500
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", current.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            log.info(
+                "http.request",
+                extra={
+                    "method": scope["method"],
+                    "path": _logged_path(scope["path"]),
+                    "status": status,
+                    "ms": round((time.perf_counter() - started) * 1000, 2),
+                },
+            )
+            request_id.reset(token)
+
+
+def _logged_path(path: str) -> str:
+    """The path without what only its holder may know: a setup link's token, a memory's id."""
+    first, slash, rest = path[1:].partition("/")
+    return f"/{first}/…" if slash and rest and not first.startswith((".well-known", "static")) else path[:200]
+
+
+class HostCheck:
+    """Answers only to the configured public host (OAUTH "One origin", DNS rebinding).
+
+    Health checks are exempt: they come by address, and tell nothing.
+    """
+
+    def __init__(self, app: ASGIApp, public_url: str) -> None:
+        parts = urlsplit(public_url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        bare = parts.netloc.removesuffix(f":{port}")
+        self._app = app
+        self._allowed = {f"{bare}:{port}"} | ({bare} if port in (80, 443) else set())
+        self._message = f"this server answers at {public_url}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not scope["path"].startswith("/health"):
+            hosts = Headers(scope=scope).getlist("host")
+            if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+                await self._refuse(400, scope, receive, send)
+                return
+            if hosts[0].lower() not in self._allowed:
+                await self._refuse(421, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _refuse(self, status: int, scope: Scope, receive: Receive, send: Send) -> None:
+        body = {"error": "invalid_request", "error_description": self._message}
+        await JSONResponse(body, status, {"Cache-Control": "no-store"})(scope, receive, send)

@@ -1,0 +1,33 @@
+"""All tools by name, and which of them an app's list shows. Hiding is never authorization."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from connector.access import Principal
+from connector.tools import chatgpt, core
+from connector.tools.tool import Tool
+
+Surface = Literal["default", "full"]
+Catalogue = Mapping[str, Tool[Any]]
+
+TOOLS: Catalogue = {tool.name: tool for tool in (*core.TOOLS, *chatgpt.TOOLS)}
+
+
+def scopes_of(name: str) -> frozenset[str] | None:
+    """The scopes that a tool needs; None for a tool that does not exist."""
+    return frozenset({TOOLS[name].scope}) if name in TOOLS else None
+
+
+def listed_for(principal: Principal, surface: Surface) -> list[Tool[Any]]:
+    """The tools that `tools/list` shows this app, in a fixed order."""
+    return [
+        tool
+        for tool in TOOLS.values()
+        if tool.scope in principal.scopes and (surface == "full" or _is_listed(tool, principal))
+    ]
+
+
+def _is_listed(tool: Tool[Any], principal: Principal) -> bool:
+    if principal.is_openai:
+        return tool.listed == "openai" or (tool.listed == "default" and not tool.replaced_for_openai)
+    return tool.listed == "default"

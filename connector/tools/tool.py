@@ -1,0 +1,137 @@
+"""What a tool is: its name and hints for the host, its arguments, and the function that answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from connector.access import Principal
+from store.engine import Engine
+from store.errors import StoreError
+from store.memory import Space
+from store.owners import Owners
+
+JsonObject = dict[str, Any]
+
+
+class Arguments(BaseModel):
+    """A tool's arguments; an unknown one is refused by name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool: who calls, and what it may work with."""
+
+    principal: Principal
+    engine: Engine
+    owners: Owners
+    public_url: str
+
+    @property
+    def owner(self) -> str:
+        """The verified owner; no argument can name another."""
+        return self.principal.owner
+
+    @cached_property
+    def space(self) -> Space:
+        """The space chosen for this owner and app, within what the grant allows."""
+        return self.engine.space_of(self.owner, self.principal.app, self.principal.spaces)
+
+    @cached_property
+    def spaces(self) -> tuple[Space, ...]:
+        """Every space that the grant allows, oldest first."""
+        allowed = self.principal.spaces
+        return tuple(
+            space for space in self.engine.spaces(self.owner) if allowed is None or space.id in allowed
+        )
+
+    @property
+    def account(self) -> str:
+        """How the owner signed in, masked: told so that somebody on the wrong account notices."""
+        return self.owners.get(self.owner).label
+
+
+@dataclass(frozen=True)
+class Tool(Generic[A]):
+    """A tool as the catalogue lists it; `run` is synchronous and is called in a worker thread."""
+
+    name: str
+    title: str
+    description: str
+    scope: str
+    arguments: type[A]
+    output_schema: JsonObject
+    run: Callable[[Call, A], JsonObject]
+    read_only: bool = False
+    destructive: bool = False
+    listed: Literal["default", "openai", "full"] = "default"
+    replaced_for_openai: bool = False
+    """Left out of OpenAI's list, where `search` or `fetch` stands in its place."""
+    input_schema: JsonObject = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_schema", schema(self.arguments))
+
+    def __call__(self, call: Call, arguments: Mapping[str, Any] | None) -> JsonObject:
+        """Checks the arguments and runs the tool.
+
+        Raises:
+            StoreError: `invalid_argument` naming every argument that is wrong, or what the engine refuses.
+        """
+        try:
+            parsed = self.arguments.model_validate(dict(arguments or {}))
+        except ValidationError as error:
+            raise StoreError("invalid_argument", describe(error)) from None
+        return self.run(call, parsed)
+
+
+def describe(error: ValidationError) -> str:
+    """Pydantic's findings in the words of the tool: argument and reason, no library link, no echoed value."""
+    findings = []
+    for detail in error.errors(include_url=False, include_input=False, include_context=False):
+        name = ".".join(str(part) for part in detail["loc"]) or "arguments"
+        if detail["type"] == "extra_forbidden":
+            findings.append(f"unknown argument {name[:100]}")
+        else:
+            findings.append(f"{name}: {detail['msg'].removeprefix('Value error, ')}")
+    return "; ".join(findings[:10])
+
+
+class _Compact(GenerateJsonSchema):
+    """Leaves out what only fills a host's context: titles that repeat names, and null as a value.
+
+    That an argument may be absent is said by `required` already.
+    """
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default") in (None, ()):
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+
+def schema(model: type[BaseModel]) -> JsonObject:
+    """The JSON schema of the arguments, self-contained: several clients do not follow `$ref`."""
+    document = model.model_json_schema(schema_generator=_Compact)
+    definitions: JsonObject = document.pop("$defs", {})
+    for name, argument in document.get("properties", {}).items():
+        if reference := argument.pop("$ref", None):
+            document["properties"][name] = definitions[reference.rsplit("/", 1)[1]] | argument
+    for described in (document, *document.get("properties", {}).values()):
+        described.pop("title", None)
+    document.pop("description", None)
+    return document
