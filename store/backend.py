@@ -1,0 +1,110 @@
+"""What the engine asks of a backend: keeping memories, and offering candidates for a search."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.memory import Filters, Memory, Saved, Space, Status
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A piece of a memory as it is indexed; `vector` is None while the embedding is owed."""
+
+    text: str
+    terms: tuple[str, ...]
+    vector: Vector | None
+
+
+@dataclass(frozen=True)
+class Write:
+    """A memory to be stored, as the engine prepared it: checked, split and embedded."""
+
+    memory: Memory
+    app: str
+    passages: tuple[Passage, ...]
+    fingerprint: bytes
+    if_revision: int | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A search, prepared: distinct terms, and the vector where there is an embedder."""
+
+    terms: tuple[str, ...]
+    vector: Vector | None
+    model: str | None
+    dimensions: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The passages that a search may return, as columns of equal length, in no order.
+
+    `similarity` is the cosine to the query (NaN without a vector), `lexical` the BM25 score, `coverage` the
+    share of the query's weight that the passage holds. `lowest`, `mean` and `deviation` describe the cosines
+    of all `total` embedded passages of the space, filtered or not.
+    """
+
+    memories: NDArray[np.int64]
+    passages: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    lexical: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    lowest: float
+    mean: float
+    deviation: float
+    total: int
+
+
+class Memories(Protocol):
+    """The memory tables of one installation."""
+
+    def save(self, writes: Sequence[Write], model: str | None, duplicates_since: datetime) -> list[Saved]:
+        """Stores each in one transaction, or finds that it is there already (TOOLS `save_context`).
+
+        Raises:
+            StoreError: `conflict` when `if_revision` is stale; `not_found` for an unknown space.
+        """
+
+    def find_duplicate(self, write: Write, since: datetime) -> Saved | None:
+        """The live memory that this write would only repeat; asked before embedding, to save the work."""
+
+    def find(self, owner: str, memory_id: str) -> Memory | None:
+        """The memory, unless it is unknown, another owner's or forgotten."""
+
+    def candidates(self, owner: str, space: str, query: Query, filters: Filters) -> Candidates:
+        """What may answer the query, filters applied."""
+
+    def load(self, owner: str, passages: Sequence[int]) -> list[tuple[Memory, str]]:
+        """The memories of these passages with the passages' texts, in that order."""
+
+    def set_archived(self, owner: str, memory_id: str, archived_at: datetime | None) -> bool:
+        """Forgets or restores; False when there is no such memory."""
+
+    def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
+        """Pins or unpins; False when there is no such live memory."""
+
+    def spaces(self, owner: str) -> list[Space]:
+        """Oldest first."""
+
+    def chosen_space(self, owner: str, app: str) -> str | None:
+        """The space that this app uses."""
+
+    def choose_space(self, owner: str, app: str, space: str) -> None:
+        """Keeps the choice."""
+
+    def status(self, owner: str, spaces: Collection[str]) -> Status:
+        """Counts over these spaces."""
+
+    def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
+        """Passages whose embedding is owed: their numbers and texts."""
+
+    def set_vectors(self, model: str, vectors: Sequence[tuple[int, Vector]]) -> None:
+        """Stores embeddings that came late."""

@@ -1,0 +1,235 @@
+"""The memory engine: checks, splits and embeds what is saved; searches, ranks and cuts what is found."""
+
+import logging
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from store import lexical, ranking
+from store.backend import Memories, Passage, Query, Write
+from store.draft import check
+from store.embedders.protocol import Embedder
+from store.errors import StoreError
+from store.fingerprints import fingerprint
+from store.memory import Draft, Filters, Hit, Memory, Saved, Space, Status
+from store.passages import split
+from store.summary import cut
+
+log = logging.getLogger(__name__)
+
+EVERYTHING_ACTIVE = Filters()
+DUPLICATE_WINDOW = timedelta(minutes=15)
+MAX_QUERY_CHARACTERS = 8_192
+
+
+class Engine:
+    """One engine over one backend; synchronous, safe to share between threads."""
+
+    def __init__(self, memories: Memories, embedder: Embedder | None, now: Callable[[], datetime]) -> None:
+        """Without an embedder, search is by words alone."""
+        self._memories = memories
+        self._embedder = embedder
+        self._now = now
+
+    def save(self, owner: str, space: str, app: str, draft: Draft) -> Saved:
+        """Stores a memory; once this returns it is on disk and any search finds it.
+
+        Raises:
+            StoreError: `invalid_argument`, `too_large`, `conflict`, or `not_found` for the space.
+        """
+        return self.import_many(owner, space, app, [draft])[0]
+
+    def import_many(self, owner: str, space: str, app: str, drafts: Sequence[Draft]) -> list[Saved]:
+        """Stores several in one transaction, all or none.
+
+        Raises:
+            StoreError: as `save`.
+        """
+        now = self._now()
+        writes = [self._prepare(owner, space, app, check(draft), now) for draft in drafts]
+        since = now - DUPLICATE_WINDOW
+        known = [self._memories.find_duplicate(write, since) for write in writes]
+        fresh = [write for write, duplicate in zip(writes, known, strict=True) if duplicate is None]
+        stored = iter(self._memories.save(self._embedded(fresh), self._model, since) if fresh else ())
+        return [duplicate or next(stored) for duplicate in known]
+
+    def search(
+        self,
+        owner: str,
+        space: str,
+        query: str,
+        filters: Filters = EVERYTHING_ACTIVE,
+        limit: int = 5,
+        min_score: float = 0.0,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """The memories that answer the query, best first; none rather than the least bad.
+
+        Raises:
+            StoreError: `invalid_argument` for an empty query.
+        """
+        if not query.strip():
+            raise StoreError("invalid_argument", "query is empty")
+        prepared = self._query(query[:MAX_QUERY_CHARACTERS])
+        candidates = self._memories.candidates(owner, space, prepared, filters)
+        ranked = [found for found in ranking.rank(candidates, limit) if found.score >= min_score]
+        loaded = {memory.id: (memory, text) for memory, text in self._load(owner, ranked)}
+        scores = dict(zip(loaded, ranked, strict=False))
+        return [
+            Hit(memory, cut(text), scores[memory.id].score, scores[memory.id].parts if explain else {})
+            for memory, text in loaded.values()
+        ]
+
+    def _load(self, owner: str, ranked: Sequence[ranking.Ranked]) -> list[tuple[Memory, str]]:
+        return self._memories.load(owner, [found.passage for found in ranked])
+
+    def fetch(self, owner: str, spaces: Collection[str], memory_id: str) -> Memory:
+        """One memory whole.
+
+        Raises:
+            StoreError: `not_found`, the same for an unknown, foreign, forgotten or hidden one.
+        """
+        memory = self._memories.find(owner, memory_id)
+        if memory is None or memory.space not in spaces:
+            raise StoreError("not_found", "there is no such memory")
+        return memory
+
+    def forget(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
+        """Archives the memory: invisible to every tool, restorable by `restore`."""
+        self.fetch(owner, spaces, memory_id)
+        self._memories.set_archived(owner, memory_id, self._now())
+
+    def restore(self, owner: str, memory_id: str) -> None:
+        """Undoes `forget`.
+
+        Raises:
+            StoreError: `not_found`.
+        """
+        if not self._memories.set_archived(owner, memory_id, None):
+            raise StoreError("not_found", "there is no such memory")
+
+    def pin(self, owner: str, spaces: Collection[str], memory_id: str, pinned: bool) -> Memory:
+        """Pins or unpins."""
+        self.fetch(owner, spaces, memory_id)
+        self._memories.set_pinned(owner, memory_id, pinned)
+        return self.fetch(owner, spaces, memory_id)
+
+    def spaces(self, owner: str) -> list[Space]:
+        """Oldest first."""
+        return self._memories.spaces(owner)
+
+    def space_of(self, owner: str, app: str, allowed: Collection[str] | None) -> Space:
+        """The space this app uses: its choice, else the oldest that it may use.
+
+        Raises:
+            StoreError: `not_found` when it may use none.
+        """
+        spaces = [space for space in self.spaces(owner) if allowed is None or space.id in allowed]
+        chosen = self._memories.chosen_space(owner, app)
+        for space in spaces:
+            if space.id == chosen:
+                return space
+        if not spaces:
+            raise StoreError(
+                "not_found", "this connection has no space it may use; the owner can give it one"
+            )
+        return spaces[0]
+
+    def use_space(self, owner: str, app: str, name_or_id: str, allowed: Collection[str] | None) -> Space:
+        """Chooses the space for this app from now on.
+
+        Raises:
+            StoreError: `not_found`, naming the spaces there are.
+        """
+        spaces = [space for space in self.spaces(owner) if allowed is None or space.id in allowed]
+        for space in spaces:
+            if name_or_id in (space.id, space.name):
+                self._memories.choose_space(owner, app, space.id)
+                return space
+        names = ", ".join(space.name for space in spaces)
+        raise StoreError("not_found", f"no such space; there are: {names}")
+
+    def status(self, owner: str, spaces: Collection[str]) -> Status:
+        """What is stored in these spaces."""
+        return self._memories.status(owner, spaces)
+
+    def retrieval_mode(self) -> dict[str, Any]:
+        """What search works with."""
+        if self._embedder is None:
+            return {"embedder": None, "dimensions": None, "lexical": True}
+        return {"embedder": self._embedder.name, "dimensions": self._embedder.dimensions, "lexical": True}
+
+    def index_pending(self, limit: int = 256) -> int:
+        """Embeds passages that were saved while the embedder was away; returns how many.
+
+        Raises:
+            StoreError: `unavailable` while it still is.
+        """
+        if self._embedder is None:
+            return 0
+        owed = self._memories.unindexed(self._embedder.name, limit)
+        if owed:
+            vectors = self._embedder.embed_passages([text for _, text in owed])
+            numbers = [number for number, _ in owed]
+            self._memories.set_vectors(self._embedder.name, [*zip(numbers, vectors, strict=True)])
+        return len(owed)
+
+    @property
+    def _model(self) -> str | None:
+        return None if self._embedder is None else self._embedder.name
+
+    def _query(self, query: str) -> Query:
+        terms = tuple(lexical.query_terms(query))
+        if self._embedder is None:
+            return Query(terms, None, None, 0)
+        try:
+            vector = self._embedder.embed_queries([query])[0]
+        except StoreError as error:
+            log.warning("embedder.unavailable", extra={"code": error.code})
+            vector = None
+        return Query(terms, vector, self._embedder.name, self._embedder.dimensions)
+
+    def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
+        memory = Memory(
+            id=secrets.token_urlsafe(16),
+            owner=owner,
+            space=space,
+            content=draft.content,
+            topic=draft.topic,
+            state="pending" if draft.source.origin == "external" else draft.state,
+            kind=draft.kind,
+            tags=draft.tags,
+            modality=draft.modality,
+            artifact_refs=draft.artifact_refs,
+            pinned=draft.pinned,
+            source=draft.source,
+            valid_from=draft.valid_from,
+            valid_until=draft.valid_until,
+            superseded_by=None,
+            created_at=draft.created_at or now,
+            updated_at=now,
+            last_used_at=None,
+            revision=1,
+        )
+        texts = split(memory.content)
+        passages = tuple(Passage(text, tuple(lexical.terms(text)), None) for text in texts)
+        return Write(memory, app, passages, fingerprint(memory), draft.if_revision)
+
+    def _embedded(self, writes: Sequence[Write]) -> list[Write]:
+        """The writes with their vectors; without them when the embedder is away."""
+        texts = [passage.text for write in writes for passage in write.passages]
+        if self._embedder is None:
+            return [*writes]
+        try:
+            vectors = iter(self._embedder.embed_passages(texts))
+        except StoreError as error:
+            log.warning("embedder.unavailable", extra={"code": error.code})
+            return [*writes]
+        return [
+            replace(
+                write, passages=tuple(replace(passage, vector=next(vectors)) for passage in write.passages)
+            )
+            for write in writes
+        ]

@@ -1,0 +1,133 @@
+"""The one SQLite file: connections, transactions, migrations."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from store.errors import StoreError
+from store.sqlite.schema import MIGRATIONS
+
+BUSY_MS = 10_000
+
+
+class Database:
+    """One writer at a time in this process, one reader per thread; other processes wait for `BUSY_MS`."""
+
+    def __init__(self, path: Path, now: Callable[[], datetime]) -> None:
+        """Opens and migrates the file.
+
+        Raises:
+            StoreError: `unavailable` when the file is newer than this program, or is no database.
+        """
+        self.path = path
+        self.now = now
+        self._closed = False
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._lock = threading.RLock()
+        # Made here, so that it is never, not even for a moment, readable by others.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._writer = self._connect()
+        self._migrate()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        return connection
+
+    def _migrate(self) -> None:
+        """Forward only; a file that holds anything is copied beside itself first."""
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError("unavailable", f"{self.path} was written by a newer version of this program")
+        if version == len(MIGRATIONS):
+            return
+        with self.write() as connection:
+            # Another process may have done it while this one waited for the lock.
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version:
+                self._copy(self.path.with_suffix(f".before-{version + 1}.db"))
+            for number, script in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in script:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version={number}")
+
+    def _copy(self, target: Path) -> None:
+        with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(target)) as copy:
+            source.backup(copy)
+        target.chmod(0o600)
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, committed and on disk when the block ends, rolled back when it raises."""
+        with self._lock:
+            connection = self._writer
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @property
+    def read(self) -> sqlite3.Connection:
+        """This thread's reader; every statement sees all that was committed before it."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+            connection.execute("PRAGMA query_only=ON")
+            with self._lock:
+                self._readers.append(connection)
+        return connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A reader whose statements all see the same moment."""
+        connection = self.read
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+    def problem(self) -> str | None:
+        """What keeps the database from serving; None when nothing does."""
+        try:
+            self.read.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            return str(error)
+        return None
+
+    def close(self) -> None:
+        """Ends every connection; the file is whole without it."""
+        with self._lock:
+            for connection in (self._writer, *self._readers):
+                connection.close()
+            self._readers.clear()
+
+
+def to_micros(moment: datetime) -> int:
+    """Microseconds since the epoch, as every column keeps time."""
+    return round(moment.timestamp() * 1_000_000)
+
+
+def from_micros(value: int) -> datetime:
+    """The aware UTC moment."""
+    return datetime.fromtimestamp(value / 1_000_000, UTC)

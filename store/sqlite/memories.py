@@ -1,0 +1,157 @@
+"""Memories in SQLite."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from store.backend import Candidates, Query, Vector, Write
+from store.errors import StoreError
+from store.memory import Filters, Memory, Saved, Space, Status
+from store.sqlite import rows, search, writing
+from store.sqlite.database import Database, from_micros, to_micros
+from store.sqlite.shelf import Shelves
+
+COMMONEST_TOPICS = 50
+
+
+class SQLiteMemories:
+    """Fits `store.backend.Memories`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._shelves = Shelves()
+
+    def save(self, writes: Sequence[Write], model: str | None, duplicates_since: datetime) -> list[Saved]:
+        """One transaction for all."""
+        with self._database.write() as connection:
+            for write in writes:
+                space = (write.memory.owner, write.memory.space)
+                if (
+                    connection.execute("SELECT 1 FROM spaces WHERE owner = ? AND id = ?", space).fetchone()
+                    is None
+                ):
+                    raise StoreError("not_found", "no such space")
+            return [writing.save(connection, write, model, duplicates_since) for write in writes]
+
+    def find_duplicate(self, write: Write, since: datetime) -> Saved | None:
+        """Read without a lock: a saver who loses the race meets the duplicate again under it."""
+        connection = self._database.read
+        known = writing.find_external(connection, write)
+        if known is not None:
+            is_same = known.archived_at is None and writing.repeats(known, write.memory)
+            duplicate = known if is_same and write.if_revision in (None, known.revision) else None
+        else:
+            duplicate = writing.find_duplicate(connection, write, since)
+        if duplicate is None:
+            return None
+        return Saved(duplicate, "duplicate", writing.is_indexed(connection, duplicate))
+
+    def find(self, owner: str, memory_id: str) -> Memory | None:
+        """One look-up led by the owner."""
+        row = self._database.read.execute(
+            f"SELECT {rows.SELECT} FROM memories WHERE owner = ? AND id = ? AND archived_at IS NULL",  # noqa: S608
+            (owner, memory_id),
+        ).fetchone()
+        return None if row is None else rows.from_row(row)
+
+    def candidates(self, owner: str, space: str, query: Query, filters: Filters) -> Candidates:
+        """Both legs over one moment of the file."""
+        shelf = self._shelves.get(owner, space, query.model, query.dimensions)
+        with shelf.lock, self._database.snapshot() as connection:
+            shelf.refresh(connection, owner, space)
+            return search.candidates(connection, shelf, owner, space, query, filters)
+
+    def load(self, owner: str, passages: Sequence[int]) -> list[tuple[Memory, str]]:
+        """In the given order; one that has gone meanwhile is left out."""
+        marks = ",".join("?" * len(passages))
+        found = self._database.read.execute(
+            f"""SELECT passages.n, passages.text, {rows.SELECT} FROM passages
+                JOIN memories ON memories.n = passages.memory
+                WHERE passages.n IN ({marks}) AND memories.owner = ? AND archived_at IS NULL""",  # noqa: S608
+            (*passages, owner),
+        )
+        by_number = {row[0]: (rows.from_row(row[2:]), str(row[1])) for row in found}
+        return [by_number[number] for number in passages if number in by_number]
+
+    def set_archived(self, owner: str, memory_id: str, archived_at: datetime | None) -> bool:
+        """Forgets or restores; a fingerprint does not outlive being forgotten."""
+        with self._database.write() as connection:
+            changed = connection.execute(
+                "UPDATE memories SET archived_at = ?, changed = ? WHERE owner = ? AND id = ?",
+                (
+                    None if archived_at is None else to_micros(archived_at),
+                    writing.next_change(connection, owner),
+                    owner,
+                    memory_id,
+                ),
+            ).rowcount
+            writing.forget_fingerprints(connection, owner, memory_id)
+            return bool(changed)
+
+    def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
+        """Pins or unpins a live memory."""
+        with self._database.write() as connection:
+            return bool(
+                connection.execute(
+                    "UPDATE memories SET pinned = ? WHERE owner = ? AND id = ? AND archived_at IS NULL",
+                    (int(pinned), owner, memory_id),
+                ).rowcount
+            )
+
+    def spaces(self, owner: str) -> list[Space]:
+        """Oldest first."""
+        found = self._database.read.execute(
+            "SELECT id, owner, name, created_at FROM spaces WHERE owner = ? ORDER BY created_at, id", (owner,)
+        )
+        return [Space(space, of, name, from_micros(created_at)) for space, of, name, created_at in found]
+
+    def chosen_space(self, owner: str, app: str) -> str | None:
+        """The stored choice; it may name a space that is gone."""
+        row = self._database.read.execute(
+            "SELECT space FROM app_profiles WHERE owner = ? AND app = ?", (owner, app)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def choose_space(self, owner: str, app: str, space: str) -> None:
+        """Keeps the choice."""
+        with self._database.write() as connection:
+            connection.execute(
+                """INSERT INTO app_profiles (owner, app, space) VALUES (?, ?, ?)
+                   ON CONFLICT (owner, app) DO UPDATE SET space = excluded.space""",
+                (owner, app, space),
+            )
+
+    def status(self, owner: str, spaces: Collection[str]) -> Status:
+        """Counts of what is not forgotten."""
+        live = f"owner = ? AND archived_at IS NULL AND space IN ({','.join('?' * len(spaces))})"
+        parameters = (owner, *spaces)
+        counts_sql = f"SELECT state, count(*) FROM memories WHERE {live} GROUP BY state"  # noqa: S608
+        topics_sql = f"""SELECT topic, count(*) AS total FROM memories WHERE {live} AND state = 'active'
+                         GROUP BY topic ORDER BY total DESC, topic LIMIT ?"""  # noqa: S608
+        updated_sql = f"SELECT max(updated_at) FROM memories WHERE {live}"  # noqa: S608
+        with self._database.snapshot() as connection:
+            counts = connection.execute(counts_sql, parameters).fetchall()
+            topics = connection.execute(topics_sql, (*parameters, COMMONEST_TOPICS)).fetchall()
+            (updated_at,) = connection.execute(updated_sql, parameters).fetchone()
+        shelves = tuple(space for space in self.spaces(owner) if space.id in spaces)
+        return Status(
+            dict(counts), tuple(topics), None if updated_at is None else from_micros(updated_at), shelves
+        )
+
+    def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
+        """Passages without a vector."""
+        found = self._database.read.execute(
+            "SELECT n, text FROM passages WHERE vector IS NULL ORDER BY n LIMIT ?", (limit,)
+        )
+        return [(number, text) for number, text in found]
+
+    def set_vectors(self, model: str, vectors: Sequence[tuple[int, Vector]]) -> None:
+        """And every cache is told."""
+        with self._database.write() as connection:
+            for number, vector in vectors:
+                row = connection.execute(
+                    "UPDATE passages SET model = ?, vector = ? WHERE n = ? RETURNING owner, memory",
+                    (model, vector.tobytes(), number),
+                ).fetchone()
+                if row is not None:
+                    change = writing.next_change(connection, row[0])
+                    connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, row[1]))

@@ -1,0 +1,80 @@
+"""Owners and identities in SQLite."""
+
+import secrets
+from collections.abc import Sequence
+
+from store.errors import StoreError
+from store.owners import Identity, Owner, identity_key
+from store.sqlite.database import Database, from_micros, to_micros
+
+FIRST_SPACE = "default"
+
+
+class SQLiteOwners:
+    """Fits `store.owners.Owners`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, provider: str, issuer: str, subject: str) -> Owner | None:
+        """One look-up by the hashed identity."""
+        row = self._database.read.execute(
+            "SELECT owner FROM identities WHERE key = ?", (identity_key(provider, issuer, subject),)
+        ).fetchone()
+        return None if row is None else self.get(row[0])
+
+    def create(self, provider: str, issuer: str, subject: str, label: str) -> Owner:
+        """Under the write lock, so that two first sign-ins at once make one owner."""
+        key = identity_key(provider, issuer, subject)
+        now = to_micros(self._database.now())
+        with self._database.write() as connection:
+            row = connection.execute("SELECT owner FROM identities WHERE key = ?", (key,)).fetchone()
+            owner = str(row[0]) if row is not None else secrets.token_urlsafe(16)
+            if row is None:
+                connection.execute("INSERT INTO owners (id, created_at) VALUES (?, ?)", (owner, now))
+                connection.execute(
+                    "INSERT INTO identities VALUES (?, ?, ?, ?, ?)", (key, owner, provider, label, now)
+                )
+                space = (owner, secrets.token_urlsafe(12), FIRST_SPACE, now)
+                connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", space)
+        return self.get(owner)
+
+    def link(self, owner: str, provider: str, issuer: str, subject: str, label: str) -> None:
+        """Linking the same again changes nothing."""
+        key = identity_key(provider, issuer, subject)
+        with self._database.write() as connection:
+            if connection.execute("SELECT 1 FROM owners WHERE id = ?", (owner,)).fetchone() is None:
+                raise StoreError("not_found", "no such owner")
+            row = connection.execute("SELECT owner FROM identities WHERE key = ?", (key,)).fetchone()
+            if row is not None and row[0] != owner:
+                raise StoreError("conflict", "this identity signs in as another owner")
+            now = to_micros(self._database.now())
+            connection.execute(
+                "INSERT OR IGNORE INTO identities VALUES (?, ?, ?, ?, ?)", (key, owner, provider, label, now)
+            )
+
+    def get(self, owner: str) -> Owner:
+        """The owner with his identities."""
+        for each in self._select("WHERE owners.id = ?", (owner,)):
+            return each
+        raise StoreError("not_found", "no such owner")
+
+    def list(self) -> Sequence[Owner]:
+        """All owners, oldest first."""
+        return self._select("", ())
+
+    def _select(self, where: str, parameters: tuple[str, ...]) -> Sequence[Owner]:
+        rows = self._database.read.execute(
+            f"""SELECT owners.id, owners.created_at, provider, label, identities.created_at
+                FROM owners LEFT JOIN identities ON identities.owner = owners.id {where}
+                ORDER BY owners.n, identities.created_at""",  # noqa: S608 - `where` is one of two literals
+            parameters,
+        )
+        found: dict[str, Owner] = {}
+        for owner, created_at, provider, label, linked_at in rows:
+            known = found.get(owner) or Owner(owner, from_micros(created_at), ())
+            if provider is not None:
+                identity = Identity(provider, label, from_micros(linked_at))
+                known = Owner(known.id, known.created_at, (*known.identities, identity))
+            found[owner] = known
+        return [*found.values()]

@@ -1,0 +1,80 @@
+"""The tables, as numbered steps that only ever grow. Times are microseconds since the epoch, UTC.
+
+Every table that holds an owner's data is led by the owner, so that nobody else's rows are ever walked over.
+`memories.changed` and `owners.generation` count an owner's changes: caches of other processes ask for what is
+newer than they know.
+"""
+
+_FIRST = (
+    """CREATE TABLE records (
+        kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, expires_at INTEGER NOT NULL,
+        PRIMARY KEY (kind, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX records_expiry ON records (expires_at)",
+    # One row for each top-level string of a record, so that `select` is a look-up.
+    """CREATE TABLE record_fields (
+        kind TEXT NOT NULL, field TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL,
+        PRIMARY KEY (kind, field, value, key),
+        FOREIGN KEY (kind, key) REFERENCES records (kind, key) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+    "CREATE INDEX record_fields_record ON record_fields (kind, key)",
+    """CREATE TABLE owners (
+        n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL,
+        generation INTEGER NOT NULL DEFAULT 0, rebuilt INTEGER NOT NULL DEFAULT 0
+    )""",
+    """CREATE TABLE identities (
+        key TEXT PRIMARY KEY, owner TEXT NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        provider TEXT NOT NULL, label TEXT NOT NULL, created_at INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX identities_owner ON identities (owner)",
+    """CREATE TABLE spaces (
+        owner TEXT NOT NULL REFERENCES owners (id) ON DELETE CASCADE, id TEXT NOT NULL, name TEXT NOT NULL,
+        created_at INTEGER NOT NULL, PRIMARY KEY (owner, id), UNIQUE (owner, name)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE app_profiles (
+        owner TEXT NOT NULL REFERENCES owners (id) ON DELETE CASCADE, app TEXT NOT NULL, space TEXT,
+        profile TEXT NOT NULL DEFAULT '{}', PRIMARY KEY (owner, app)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE memories (
+        n INTEGER PRIMARY KEY, owner TEXT NOT NULL, id TEXT NOT NULL, space TEXT NOT NULL, app TEXT NOT NULL,
+        content TEXT NOT NULL, topic TEXT NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
+        tags TEXT NOT NULL, modality TEXT NOT NULL, artifact_refs TEXT NOT NULL, pinned INTEGER NOT NULL,
+        source TEXT NOT NULL, origin TEXT NOT NULL, external_id TEXT, retrieval_text TEXT,
+        valid_from INTEGER, valid_until INTEGER, superseded_by TEXT,
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, last_used_at INTEGER,
+        revision INTEGER NOT NULL, archived_at INTEGER, changed INTEGER NOT NULL, UNIQUE (owner, id),
+        FOREIGN KEY (owner, space) REFERENCES spaces (owner, id) ON DELETE CASCADE
+    )""",
+    "CREATE INDEX memories_changed ON memories (owner, space, changed)",
+    "CREATE INDEX memories_created ON memories (owner, space, created_at, id)",
+    """CREATE UNIQUE INDEX memories_external ON memories (owner, space, app, external_id)
+        WHERE external_id IS NOT NULL""",
+    """CREATE TABLE revisions (
+        owner TEXT NOT NULL, memory TEXT NOT NULL, revision INTEGER NOT NULL, value TEXT NOT NULL,
+        created_at INTEGER NOT NULL, PRIMARY KEY (owner, memory, revision),
+        FOREIGN KEY (owner, memory) REFERENCES memories (owner, id) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+    """CREATE TABLE passages (
+        n INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL,
+        memory INTEGER NOT NULL REFERENCES memories (n) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
+        text TEXT NOT NULL, length INTEGER NOT NULL, model TEXT, vector BLOB, UNIQUE (memory, ordinal)
+    )""",
+    "CREATE INDEX passages_unindexed ON passages (owner, n) WHERE vector IS NULL",
+    # Each token carries its owner, so a term's postings are that owner's alone.
+    """CREATE VIRTUAL TABLE terms USING fts5(tokens, tokenize="ascii tokenchars '+#$'")""",
+    "CREATE VIRTUAL TABLE postings USING fts5vocab('terms', 'instance')",
+    """CREATE TABLE fingerprints (
+        owner TEXT NOT NULL, fingerprint BLOB NOT NULL, memory TEXT NOT NULL, created_at INTEGER NOT NULL,
+        PRIMARY KEY (owner, fingerprint),
+        FOREIGN KEY (owner, memory) REFERENCES memories (owner, id) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+    "CREATE INDEX fingerprints_memory ON fingerprints (owner, memory)",
+    """CREATE TABLE events (
+        n INTEGER PRIMARY KEY, owner TEXT NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL
+    )""",
+    "CREATE INDEX events_owner ON events (owner, at)",
+    "CREATE INDEX events_at ON events (at)",
+    "CREATE TABLE rejections (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, value TEXT NOT NULL)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)

@@ -1,0 +1,110 @@
+"""The candidates of a search: both legs over one shelf, filters as a mask, so that none eats the limit."""
+
+import sqlite3
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store import lexical
+from store.backend import Candidates, Query
+from store.memory import Filters
+from store.sqlite.database import to_micros
+from store.sqlite.shelf import GONE, STATES, Shelf
+from store.sqlite.writing import owner_prefix
+
+DEPTH = 200
+"""Candidates per leg that are ranked on."""
+
+
+def candidates(
+    connection: sqlite3.Connection, shelf: Shelf, owner: str, space: str, query: Query, filters: Filters
+) -> Candidates:
+    """What may answer; the caller holds the shelf's lock and a snapshot."""
+    used = shelf.used
+    live = shelf.states[:used] != GONE
+    allowed = live & (shelf.states[:used] == STATES.index(filters.state))
+    if filters != Filters(state=filters.state):
+        allowed &= np.isin(shelf.memories[:used], _matching(connection, owner, space, filters))
+    scores, coverage = _lexical(connection, shelf, owner, query, live)
+    similarity = np.full(used, np.nan)
+    lowest, mean, deviation = 0.0, 0.0, 0.0
+    embedded = live & shelf.embedded[:used]
+    if query.vector is not None and embedded.any():
+        cosines = shelf.vectors[:used] @ query.vector
+        similarity[embedded] = cosines[embedded]
+        own = cosines[embedded]
+        lowest, mean, deviation = float(own.min()), float(own.mean()), float(own.std())
+    chosen = _deepest(np.where(allowed, scores, 0.0), np.where(allowed, similarity, np.nan))
+    return Candidates(
+        memories=shelf.memories[:used][chosen],
+        passages=shelf.numbers[:used][chosen],
+        similarity=similarity[chosen],
+        lexical=scores[chosen],
+        coverage=coverage[chosen],
+        lowest=lowest,
+        mean=mean,
+        deviation=deviation,
+        total=int(embedded.sum()),
+    )
+
+
+def _deepest(scores: NDArray[np.float64], similarity: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The slots of each leg's best."""
+    words = np.flatnonzero(scores > 0)
+    if len(words) > DEPTH:
+        words = words[np.argpartition(-scores[words], DEPTH)[:DEPTH]]
+    near = np.flatnonzero(~np.isnan(similarity))
+    if len(near) > DEPTH:
+        near = near[np.argpartition(-similarity[near], DEPTH)[:DEPTH]]
+    return np.union1d(words, near).astype(np.int64)
+
+
+def _lexical(
+    connection: sqlite3.Connection, shelf: Shelf, owner: str, query: Query, live: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """BM25 and the covered share of the query for every slot."""
+    scores = np.zeros(shelf.used)
+    matched = np.zeros(shelf.used)
+    count = int(live.sum())
+    if not count:
+        return scores, matched
+    average = float(shelf.lengths[: shelf.used][live].mean())
+    prefix = owner_prefix(connection, owner)
+    total = 0.0
+    for term in query.terms:
+        rows = connection.execute(
+            "SELECT doc, count(*) FROM postings WHERE term = ? GROUP BY doc", (prefix + term,)
+        ).fetchall()
+        postings = np.array(rows, np.int64).reshape(-1, 2)
+        slots = shelf.slots(postings[:, 0])
+        here = (slots >= 0) & live[slots]
+        slots, frequencies = slots[here], postings[here, 1]
+        weight = lexical.idf(count, len(slots))
+        total += weight
+        scores[slots] += weight * lexical.weights(frequencies, shelf.lengths[slots], average)
+        matched[slots] += weight
+    return scores, matched / total if total else matched
+
+
+def _matching(connection: sqlite3.Connection, owner: str, space: str, filters: Filters) -> list[int]:
+    """The memories that pass the filters other than the state."""
+    clauses: list[tuple[str, Any]] = []
+    for column, value in (("topic", filters.topic), ("kind", filters.kind), ("origin", filters.origin)):
+        if value is not None:
+            clauses.append((f"{column} = ?", value))
+    for tag in filters.tags:
+        clauses.append(("EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)", tag))
+    if filters.created_after is not None:
+        clauses.append(("created_at >= ?", to_micros(filters.created_after)))
+    if filters.created_before is not None:
+        clauses.append(("created_at < ?", to_micros(filters.created_before)))
+    if filters.valid_at is not None:
+        clauses.append(("coalesce(valid_from, 0) <= ?", to_micros(filters.valid_at)))
+        clauses.append(("coalesce(valid_until, 1 << 62) > ?", to_micros(filters.valid_at)))
+    where = "".join(f" AND {clause}" for clause, _ in clauses)
+    rows = connection.execute(
+        f"SELECT n FROM memories WHERE owner = ? AND space = ? AND archived_at IS NULL{where}",  # noqa: S608
+        (owner, space, *(value for _, value in clauses)),
+    )
+    return [number for (number,) in rows]
