@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NODE_TESTS := tests/clients/typescript tests/conformance
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
 .PHONY: run test check setup lint types bench lock wheel clean
@@ -23,7 +24,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 .PHONY: pytest
-pytest: $(VENV)/.installed-dev tests/clients/typescript/node_modules/.installed
+pytest: $(VENV)/.installed-dev $(NODE_TESTS:%=%/node_modules/.installed)
 	$(BIN)/pytest
 
 bench: $(VENV)/.installed-dev
@@ -49,10 +50,11 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	$(INSTALL) -r requirements-dev.lock
 	touch $@
 
-# The TypeScript clients are tests only; without Node they are skipped with one loud line.
-tests/clients/typescript/node_modules/.installed: tests/clients/typescript/package-lock.json
-	@if command -v npm >/dev/null; then cd tests/clients/typescript && npm ci --silent --no-audit --no-fund && touch node_modules/.installed; \
-	else echo "SKIPPED: the TypeScript client tests need Node.js 20 or newer with npm on the PATH"; fi
+# Node.js runs the official clients and the conformance suite; without it those tests say what they need.
+%/node_modules/.installed: %/package-lock.json
+	@if command -v npm >/dev/null; then \
+	  cd $* && npm ci --silent --no-audit --no-fund && touch node_modules/.installed; \
+	else echo "SKIPPING $*: install Node.js 20 or newer with npm"; fi
 
 clean:
-	rm -rf $(VENV) dist tests/clients/typescript/node_modules
+	rm -rf $(VENV) dist $(NODE_TESTS:%=%/node_modules)

@@ -1,5 +1,6 @@
 """Client authentication at the token and revocation endpoints (RFC 6749 §2.3, RFC 7523 §2.2)."""
 
+import asyncio
 import base64
 import binascii
 import re
@@ -7,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from oauth import clients
+from oauth import client_assertion, client_documents, clients
+from oauth.client_assertion import ASSERTION_TYPE
 from oauth.clients import Client
 from oauth.errors import InvalidClient, InvalidRequest
 from oauth.parameters import FormRequest, check_text
@@ -24,6 +26,7 @@ class Credentials:
 
     unverified_client_id: str
     client_secret: str | None = field(default=None, repr=False)
+    client_assertion: str | None = field(default=None, repr=False)
 
 
 def read(request: FormRequest) -> Credentials:
@@ -31,19 +34,23 @@ def read(request: FormRequest) -> Credentials:
 
     Raises:
         InvalidRequest: two methods at once, or two identities.
-        InvalidClient: no identity, or a Basic header that cannot be read.
+        InvalidClient: no identity, or a header or assertion that cannot be read.
     """
-    basic = _read_basic(request.headers.get("authorization", ""))
-    client_id, secret = request.form.get("client_id"), request.form.get("client_secret")
-    if basic is None:
-        if client_id is None:
-            raise InvalidClient("client_id is missing")
-        return Credentials(client_id, secret)
-    if secret is not None:
+    form = request.form
+    presented = [
+        _read_basic(request.headers.get("authorization", "")),
+        _read_assertion(form.get("client_assertion"), form.get("client_assertion_type")),
+        Credentials(form.get("client_id", ""), form["client_secret"]) if "client_secret" in form else None,
+    ]
+    methods = [credentials for credentials in presented if credentials is not None]
+    if len(methods) > 1:
         raise InvalidRequest("the client authenticates in two ways at once")
-    if client_id is not None and client_id != basic.unverified_client_id:
-        raise InvalidRequest("client_id and the Basic header name two clients")
-    return basic
+    credentials = methods[0] if methods else Credentials(form.get("client_id", ""))
+    if not credentials.unverified_client_id:
+        raise InvalidClient("client_id is missing")
+    if form.get("client_id", credentials.unverified_client_id) != credentials.unverified_client_id:
+        raise InvalidRequest("client_id and the credentials name two clients")
+    return credentials
 
 
 def _read_basic(header: str) -> Credentials | None:
@@ -62,6 +69,35 @@ def _read_basic(header: str) -> Credentials | None:
     return Credentials(client_id, secret or None)
 
 
+def _read_assertion(assertion: str | None, assertion_type: str | None) -> Credentials | None:
+    if assertion is None and assertion_type is None:
+        return None
+    if assertion is None or assertion_type != ASSERTION_TYPE:
+        raise InvalidClient("client_assertion and the type of a JWT belong together")
+    subject = client_assertion.unverified_client_id(assertion)
+    if subject is None:
+        raise InvalidClient("the assertion cannot be read")
+    return Credentials(subject, client_assertion=assertion)
+
+
+async def resolve(server: "AuthorizationServer", request: FormRequest) -> None:
+    """Fetches what authenticating this request needs. To be awaited before the worker thread.
+
+    Raises:
+        OAuthError: `temporarily_unavailable` when a host does not answer, `invalid_client` for a document
+            that is none.
+    """
+    try:
+        credentials = read(request)
+    except (InvalidClient, InvalidRequest):
+        return  # told by `authenticate`, in its turn
+    await client_documents.resolve(server, credentials.unverified_client_id)
+    if credentials.client_assertion is not None:
+        client = await asyncio.to_thread(clients.find, server, credentials.unverified_client_id)
+        if client is not None:
+            await server.client_keys.refresh(client, credentials.client_assertion)
+
+
 def authenticate(server: "AuthorizationServer", request: FormRequest) -> Client:
     """The client that the request comes from.
 
@@ -70,6 +106,11 @@ def authenticate(server: "AuthorizationServer", request: FormRequest) -> Client:
     """
     credentials = read(request)
     client = clients.find(server, credentials.unverified_client_id)
+    if credentials.client_assertion is not None and client is not None:
+        if "private_key_jwt" not in client.auth_methods:
+            raise InvalidClient("the client is unknown or did not authenticate")
+        client_assertion.verify(server, client, credentials.client_assertion)
+        return client
     if credentials.client_secret is not None:
         is_authentic = (client or clients.NOBODY).is_secret(credentials.client_secret)
     else:

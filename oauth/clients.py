@@ -58,6 +58,10 @@ class Client(ClientMixin):
         """The host that vouches for the client: that of its document; None when nobody does."""
         return urlsplit(self.client_id).hostname if self.is_cimd else None
 
+    def vouches_for(self, redirect_uri: str) -> bool:
+        """Whether the host of the client's document is also where the code goes."""
+        return self.verified_host is not None and urlsplit(redirect_uri).hostname == self.verified_host
+
     @property
     def auth_methods(self) -> frozenset[str]:
         """How the client may authenticate; a secret may come by header or body."""
@@ -138,9 +142,9 @@ def hash_secret(secret: str) -> str:
 
 
 def find(server: "AuthorizationServer", client_id: str) -> Client | None:
-    """The client with exactly this id; nothing is fetched."""
+    """The client with exactly this id; nothing is fetched (`client_documents.resolve` does that before)."""
     if not ID_PATTERN.fullmatch(client_id):
-        return None
+        return server.client_documents.find(client_id)
     value = server.records.get(KIND, client_id)
     return Client.from_value(value) if value is not None else None
 

@@ -139,7 +139,7 @@ class Keys:
             retires_at = signs_from + self._access_token_lifetime + PUBLISHED_BEFORE_SIGNING
             new = {"epoch": old["epoch"], "keys": [*self._retiring(old, retires_at), added]}
             swapped = self._records.swap(KIND, _RING, old, new, NEVER)
-        self._ring = None
+        self._forget()
         log.info("keys.rotated", extra={"kid": added["kid"]})
         return str(added["kid"])
 
@@ -152,9 +152,13 @@ class Keys:
         while not swapped:
             old = self._stored()
             swapped = self._records.swap(KIND, _RING, old, self._new_ring(), NEVER)
-        self._ring = None
+        self._forget()
         log.warning("keys.replaced")
         return str(old["epoch"])
+
+    def _forget(self) -> None:
+        with self._lock:  # not while somebody is loading what has just been replaced
+            self._ring = None
 
     def _stored(self) -> Value:
         """The record; the first process to need it makes it."""

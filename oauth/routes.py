@@ -1,7 +1,8 @@
 """HTTP in and out; alone in this package in knowing Starlette.
 
-Each request is read and parsed here, bounded and strictly, then handed to synchronous code in one worker
-thread. Query parameters are never read (OAuth 2.1 §3.2), and every error is JSON.
+Each request is read and parsed here, bounded and strictly; what it needs from other hosts is fetched; then
+it is handed to synchronous code in one worker thread. Query parameters are never read (OAuth 2.1 §3.2), and
+every error is JSON.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from oauth import metadata, registration
+from oauth import client_authentication, metadata, registration
 from oauth.errors import BodyTooLarge, InvalidClientMetadata, InvalidRequest
 from oauth.parameters import FormRequest, parse_form, parse_json
 from oauth.server import Answer, AuthorizationServer
@@ -32,10 +33,12 @@ def routes(server: AuthorizationServer) -> list[Route]:
 
     async def token(request: Request) -> Response:
         form = await _read_form(request, server.issuer + "/token")
+        await client_authentication.resolve(server, form)
         return _response(await run_in_threadpool(server.create_token_response, form))
 
     async def revoke(request: Request) -> Response:
         form = await _read_form(request, server.issuer + "/revoke")
+        await client_authentication.resolve(server, form)
         return _response(await run_in_threadpool(server.create_endpoint_response, "revocation", form))
 
     async def register(request: Request) -> Response:

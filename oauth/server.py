@@ -9,6 +9,8 @@ from authlib.oauth2.rfc6749 import AuthorizationServer as AuthlibAuthorizationSe
 from authlib.oauth2.rfc6749 import OAuth2Error
 
 from oauth import client_authentication
+from oauth.client_assertion import ClientKeys
+from oauth.client_documents import ClientDocuments
 from oauth.clients import Client
 from oauth.errors import InvalidRequest, UnsupportedGrantType
 from oauth.keys import Keys
@@ -16,6 +18,7 @@ from oauth.parameters import FormRequest
 from oauth.records import Records
 from oauth.redirect_uris import APP_REDIRECT_URIS
 from oauth.revoke import RevocationEndpoint
+from oauth.safe_fetch import Fetcher
 from oauth.token import AuthorizationCodeGrant, RefreshTokenGrant
 
 
@@ -51,6 +54,15 @@ class Lifetimes:
     client_unused: timedelta = timedelta(days=90)
     """How long a registration waits for its first consent."""
 
+    @property
+    def advertised_access_token(self) -> timedelta:
+        """What `expires_in` says: a little less than the token lives.
+
+        Clients that go by their own clock start it when the answer arrives. Told the whole lifetime, they
+        would still use a token that has just died, and some answer that with a new login, not a refresh.
+        """
+        return self.access_token - min(self.access_token / 10, timedelta(seconds=60))
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -75,6 +87,7 @@ class AuthorizationServer(AuthlibAuthorizationServer):
         now: Callable[[], datetime],
         lifetimes: Lifetimes = Lifetimes(),
         app_redirect_uris: Collection[str] = APP_REDIRECT_URIS,
+        fetcher: Fetcher | None = None,
     ) -> None:
         super().__init__(list(scopes.supported))  # type: ignore[no-untyped-call]
         self.issuer = issuer
@@ -85,6 +98,9 @@ class AuthorizationServer(AuthlibAuthorizationServer):
         self.now = now
         self.app_redirect_uris = app_redirect_uris
         self.keys = Keys(records, state_key, lifetimes.access_token, now)
+        fetcher = fetcher or Fetcher()
+        self.client_documents = ClientDocuments(self, fetcher)
+        self.client_keys = ClientKeys(self, fetcher)
         self.renew_identity: Callable[[str], None] | None = None
         """Asked with the subject before a refresh token rotates; raises `InvalidGrant` for somebody who may
         no longer come in, `TemporarilyUnavailable` when the provider does not answer."""

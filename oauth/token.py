@@ -51,7 +51,7 @@ class _TokenGrant(BaseGrant, TokenEndpointMixin):
         body = {
             "access_token": access_tokens.issue(self.server, grant, scopes),
             "token_type": "Bearer",
-            "expires_in": int(self.server.lifetimes.access_token.total_seconds()),
+            "expires_in": int(self.server.lifetimes.advertised_access_token.total_seconds()),
             "refresh_token": refresh_token,
             "scope": self.server.scopes.to_wire(scopes),
         }

@@ -37,7 +37,7 @@ def test_code_for_tokens(host: Host, server: AuthorizationServer) -> None:
     assert response.status_code == 200
     tokens = response.json()
     assert tokens.keys() == {"access_token", "token_type", "expires_in", "refresh_token", "scope"}
-    assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
+    assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3540)
     assert tokens["scope"] == "memory:read memory:write"
     token = access_tokens.verify(server, tokens["access_token"])
     assert (token.subject, token.client_id, token.scopes) == (SUBJECT, host.client_id, DEFAULT)

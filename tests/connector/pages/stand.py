@@ -44,7 +44,7 @@ class Form(HTMLParser):
         values = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.action = values.get("action", "")
-        if tag == "button" and "disabled" not in values:
+        if tag == "button" and "hidden" not in values:
             self.buttons.append(values.get("value", ""))
         if tag == "input" and values.get("type") == "checkbox":
             self.boxes.append(values["value"])

@@ -41,7 +41,7 @@ def test_the_question_names_client_destination_account_and_permissions(stand: St
     assert "unverified" in page
     assert "Owner" in page and "Use another account" in page
     assert Form(page).boxes[:2] == ["memory:read", "memory:write"]
-    assert "Search and read everything" in page and "Save new memories" in page
+    assert "Search and read everything" in page and "Save, pin and forget" in page
 
 
 def test_what_is_asked_for_is_ticked_and_the_rest_is_not(stand: Stand, person: Person, host: Host) -> None:

@@ -1,0 +1,81 @@
+"""The outermost layer: foreign hosts are refused, every request is logged once and without secrets."""
+
+import logging
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from connector.middleware import HostCheck, RequestLog
+
+
+async def _answer(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("ok")
+
+
+def client(public_url: str) -> TestClient:
+    app = Starlette(
+        routes=[Route("/{path:path}", _answer)],
+        middleware=[Middleware(RequestLog), Middleware(HostCheck, public_url=public_url)],
+    )
+    return TestClient(app, base_url=public_url)
+
+
+@pytest.mark.threat("CO-02")
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "memory.example.org.evil.example",
+        "evil-memory.example.org",
+        "memory.example.org:8443",
+        "169.254.169.254",
+        "127.0.0.1",
+    ],
+)
+def test_a_foreign_host_is_misdirected(host: str) -> None:
+    response = client("https://memory.example.org").get("/mcp", headers={"Host": host})
+    assert response.status_code == 421
+    assert host not in response.text.replace("https://memory.example.org", "")
+
+
+@pytest.mark.threat("HH-03")
+@pytest.mark.parametrize(
+    "host", ["memory.example.org/x", "memory.example.org#", "a\\@memory.example.org", ""]
+)
+def test_a_malformed_host_is_a_bad_request(host: str) -> None:
+    assert client("https://memory.example.org").get("/mcp", headers={"Host": host}).status_code == 400
+
+
+@pytest.mark.parametrize("host", ["memory.example.org", "MEMORY.example.org", "memory.example.org:443"])
+def test_every_spelling_of_the_own_host_passes(host: str) -> None:
+    assert client("https://memory.example.org").get("/mcp", headers={"Host": host}).status_code == 200
+
+
+def test_a_port_that_is_not_the_scheme_s_own_must_be_named() -> None:
+    loopback = client("http://127.0.0.1:8788")
+    assert loopback.get("/mcp").status_code == 200
+    assert loopback.get("/mcp", headers={"Host": "127.0.0.1"}).status_code == 421
+
+
+def test_health_is_asked_by_any_address() -> None:
+    assert (
+        client("https://memory.example.org").get("/health/live", headers={"Host": "10.0.0.7"}).status_code
+        == 200
+    )
+
+
+def test_a_request_is_logged_once_with_its_id_and_without_what_only_its_holder_may_know(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, logger="connector.middleware"):
+        response = client("https://memory.example.org").get("/setup/very-secret-token?code=also-secret")
+    (record,) = caplog.records
+    assert record.message == "http.request"
+    assert record.__dict__["path"] == "/setup/…"
+    assert response.headers["x-request-id"]
+    assert "secret" not in str(record.__dict__)

@@ -1,0 +1,94 @@
+"""Settings are read once, checked together, and documented."""
+
+import base64
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from connector.settings import Settings, SettingsError
+
+ENV_FILE = Path(__file__).parents[2] / "deploy" / "vademecum.env"
+KEY = base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("=")
+
+
+def problems_of(**environ: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({f"VADEMECUM_{name.upper()}": value for name, value in environ.items()})
+    return caught.value.problems
+
+
+def test_every_problem_is_reported_at_once() -> None:
+    problems = problems_of(public_url="http://memory.example.org", port="x", stor="sqlite", state_key="abc")
+    assert {problem.split(":")[0] for problem in problems} == {
+        "VADEMECUM_PUBLIC_URL",
+        "VADEMECUM_PORT",
+        "VADEMECUM_STOR",
+        "VADEMECUM_STATE_KEY",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://Memory.Example.ORG/", "https://memory.example.org"),
+        ("https://memory.example.org:443", "https://memory.example.org"),
+        ("http://localhost:8788", "http://localhost:8788"),
+        ("http://[::1]:9000", "http://[::1]:9000"),
+    ],
+)
+def test_the_public_url_has_one_spelling(given: str, kept: str) -> None:
+    settings = Settings.from_env({"VADEMECUM_PUBLIC_URL": given})
+    assert settings.public_url == kept
+    assert settings.resource == kept + "/mcp"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://memory.example.org",
+        "https://memory.example.org/path",
+        "https://memory.example.org?x",
+        "https://user@memory.example.org",
+        "ftp://memory.example.org",
+        "memory.example.org",
+        "https://",
+    ],
+)
+def test_a_public_url_that_is_no_safe_origin_is_refused(given: str) -> None:
+    assert problems_of(public_url=given)
+
+
+def test_plain_http_is_never_served_beyond_this_machine() -> None:
+    assert problems_of(host="0.0.0.0") == [  # noqa: S104 - the address that must be refused
+        "VADEMECUM: HOST listens beyond this machine, so PUBLIC_URL must be an https address"
+    ]
+
+
+def test_a_secret_comes_from_a_file_or_a_systemd_credential(tmp_path: Path) -> None:
+    (tmp_path / "VADEMECUM_STATE_KEY").write_text(KEY + "\n")
+    from_file = Settings.from_env({"VADEMECUM_STATE_KEY_FILE": str(tmp_path / "VADEMECUM_STATE_KEY")})
+    from_credential = Settings.from_env({"CREDENTIALS_DIRECTORY": str(tmp_path)})
+    for settings in (from_file, from_credential):
+        assert settings.state_key is not None
+        assert settings.state_key.get_secret_value() == bytes(range(32))
+        assert KEY not in repr(settings)
+
+
+def test_a_value_and_a_file_for_the_same_setting_are_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "port").write_text("1")
+    assert problems_of(port="1", port_file=str(tmp_path / "port"))
+
+
+def test_lifetimes_are_seconds() -> None:
+    settings = Settings.from_env({"VADEMECUM_ACCESS_TOKEN_LIFETIME": "600"})
+    assert settings.access_token_lifetime == timedelta(minutes=10)
+    assert problems_of(access_token_lifetime="3601")
+
+
+def test_the_env_file_lists_every_setting_with_its_default() -> None:
+    listed = dict(re.findall(r"^#VADEMECUM_(\w+)=(.*)$", ENV_FILE.read_text(), re.MULTILINE))
+    assert set(listed) == {name.upper() for name in Settings.model_fields}
+    stated = {f"VADEMECUM_{name}": value for name, value in listed.items() if value}
+    assert Settings.from_env(stated) == Settings.from_env({})
