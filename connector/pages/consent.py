@@ -57,8 +57,18 @@ def send(visit: Visit) -> Response:
     pending_id = first(visit.form, REQUEST)
     if visit.owner is None:
         return redirect(sign_in_path(pending_id))
+    decisions = visit.context.decisions
+    if (location := decisions.find(pending_id, visit.cookie)) is not None:
+        return redirect(location)
     _question(visit, visit.owner, visit.context.pending.find(pending_id))
     question = _question(visit, visit.owner, visit.context.pending.take(pending_id))
+    location = _decide(visit, question)
+    decisions.keep(pending_id, visit.cookie, location)
+    return redirect(location)
+
+
+def _decide(visit: Visit, question: _Question) -> str:
+    """Where the browser takes the owner's decision."""
     scopes = frozenset(every(visit.form, "scope")) & frozenset(visit.context.server.scopes.supported)
     spaces = _chosen_spaces(visit, question)
     if first(visit.form, DECISION) != "allow" or not scopes or spaces == ():
@@ -66,23 +76,21 @@ def send(visit: Visit) -> Response:
     return _allow(visit, question, scopes, spaces)
 
 
-def _allow(
-    visit: Visit, question: _Question, scopes: frozenset[str], spaces: tuple[str, ...] | None
-) -> Response:
+def _allow(visit: Visit, question: _Question, scopes: frozenset[str], spaces: tuple[str, ...] | None) -> str:
     server, request, owner = visit.context.server, question.request, question.owner.id
     code = issue_code(server, request, question.client, owner, scopes, spaces)
     log.info(
         "consent.allowed",
         extra={"client_id": request.client_id, "owner": owner, "scopes": sorted(scopes)},
     )
-    return redirect(success_redirect(request, code, server.issuer))
+    return success_redirect(request, code, server.issuer)
 
 
-def _deny(visit: Visit, question: _Question) -> Response:
+def _deny(visit: Visit, question: _Question) -> str:
     request = question.request
     log.info("consent.denied", extra={"client_id": request.client_id, "owner": question.owner.id})
     denied = AccessDenied("the owner did not allow it")
-    return redirect(error_redirect(request.redirect_uri, denied, request.state, visit.context.server.issuer))
+    return error_redirect(request.redirect_uri, denied, request.state, visit.context.server.issuer)
 
 
 def _question(visit: Visit, owner: Owner, pending: Pending | None) -> _Question:

@@ -10,6 +10,7 @@ from jinja2 import Environment
 from connector.identity.provider import IdentityProvider
 from connector.pages import csrf
 from connector.pages.cookies import BrowserCookie
+from connector.pages.decisions import Decisions
 from connector.pages.pending import PendingMatters
 from connector.pages.rendering import load_templates
 from connector.pages.sessions import Sessions
@@ -52,6 +53,11 @@ class PageContext:
     def sessions(self) -> Sessions:
         """Who is signed in."""
         return Sessions(self.records, self.now)
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What has just been decided."""
+        return Decisions(self.records, self.state_key, self.now)
 
     @cached_property
     def pending(self) -> PendingMatters:
