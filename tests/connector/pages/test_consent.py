@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from connector.pages.cookies import new_value
 from store.memory import Space
 from tests.connector.pages.stand import PASSPHRASE, Form, Person, Stand
 from tests.oauth.stand import REDIRECT_URI, Host, query
@@ -125,14 +126,28 @@ def test_a_program_on_this_computer_is_called_that_and_no_logo_is_loaded(
 
 
 @pytest.mark.threat("CS-07")
-def test_pressing_allow_twice_gives_one_code(stand: Stand, person: Person, host: Host) -> None:
+def test_pressing_allow_twice_gives_one_code_twice(stand: Stand, person: Person, host: Host) -> None:
     page = person.consent_page(stand.url(host))
     first = person.submit(page, decision="allow")
     second = person.submit(page, decision="allow")
     assert first.status_code == 303
-    assert second.status_code == 400 or second.headers["location"] == first.headers["location"]
+    assert second.headers["location"] == first.headers["location"]
     (owner,) = stand.owners.list()
     assert len(stand.records.select("grant", "subject", owner.id)) == 1
+    stand.clock.advance(seconds=60)
+    assert person.submit(page, decision="allow").status_code == 400
+
+
+@pytest.mark.threat("ST-01")
+def test_the_kept_answer_is_of_use_to_nobody_but_that_browser(
+    stand: Stand, person: Person, host: Host
+) -> None:
+    page = person.consent_page(stand.url(host))
+    location = person.submit(page, decision="allow").headers["location"]
+    pending_id = query(str(page.url))["request"]
+    assert stand.context.decisions.find(pending_id, new_value()) is None
+    kept = b"".join(path.read_bytes() for path in stand.path.iterdir())
+    assert query(location)["code"].encode() not in kept
 
 
 @pytest.mark.threat("CS-08")
