@@ -1,4 +1,4 @@
-"""What uvicorn leaves open on the wire: a deadline for reading a request, and a bound on its head.
+"""What uvicorn leaves open on the wire: a deadline for reading a request, a bound on its head, clean values.
 
 A stalled connection ends within 30 s, however slowly it drips; ambiguous framing is refused by
 the parser (llhttp in its strict mode), which closes the connection.
@@ -42,9 +42,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """One header; the white space around a value is not part of it (RFC 9110 §5.5), which llhttp forgets."""
         self._count(len(name) + len(value))
-        super().on_header(name, value)
+        super().on_header(name, value.strip(b" \t"))
         if len(self.headers) > MAX_HEADERS:
             self._refuse()
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from connector.app import Vademecum, create_app
 from connector.settings import Settings
+from connector.wire import BoundedProtocol
 
 
 class InjectedAuth:
@@ -29,4 +30,4 @@ if __name__ == "__main__":
     token = os.environ.pop("VADEMECUM_TEST_TOKEN")
     settings = Settings.from_env()
     app = InjectedAuth(create_app(Vademecum(settings)), token)
-    uvicorn.run(app, port=settings.port, log_config=None, access_log=False)
+    uvicorn.run(app, port=settings.port, http=BoundedProtocol, ws="none", log_config=None, access_log=False)

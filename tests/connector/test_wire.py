@@ -116,3 +116,8 @@ def test_a_hundred_stalled_connections_do_not_stop_the_service(port: int) -> Non
     finally:
         for connection in stalled:
             connection.close()
+
+
+def test_white_space_around_a_header_s_value_is_not_part_of_it(port: int) -> None:
+    answer = exchange(port, HEAD + b"Content-Length:  2 \t\r\nConnection: close\r\n\r\nab")
+    assert answer.endswith(b"2")
