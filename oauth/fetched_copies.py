@@ -98,22 +98,25 @@ class FetchedCopies:
         if copy is not None and now < (copy.fresh_until if is_good else copy.fetched_at + ASKED_AGAIN_AFTER):
             return
         try:
-            if now < self._left_alone_until.get(url, now):
-                raise Unreachable("the host did not answer a moment ago")
-            document = await self._fetcher.fetch(url)
+            document = await self._fetch(url, now, may_pause=copy is not None or has_fallback)
         except Unreachable:
-            if copy is not None or has_fallback:
-                self._leave_alone(url, now + SHORTEST)
             if is_good or has_fallback:
                 return
             raise
         await asyncio.to_thread(self._store, url, check(document.members), _lifetime(document))
 
-    def _leave_alone(self, url: str, until: datetime) -> None:
-        """Nobody waits for a host that does not answer when there is a copy to go on with."""
-        self._left_alone_until.setdefault(url, until)
-        if len(self._left_alone_until) > MAX_REMEMBERED:
-            self._left_alone_until.popitem(last=False)
+    async def _fetch(self, url: str, now: datetime, *, may_pause: bool) -> Document:
+        """Nobody waits twice in five minutes for a silent host, if there is something to go on with."""
+        if may_pause and now < self._left_alone_until.get(url, now):
+            raise Unreachable("the host did not answer a moment ago", 60)
+        try:
+            return await self._fetcher.fetch(url)
+        except Unreachable:
+            if may_pause:
+                self._left_alone_until[url] = now + SHORTEST
+                if len(self._left_alone_until) > MAX_REMEMBERED:
+                    self._left_alone_until.popitem(last=False)
+            raise
 
     def _store(self, url: str, members: Value, lifetime: timedelta) -> None:
         now = self._now()

@@ -5,6 +5,7 @@ from starlette.testclient import TestClient
 
 from oauth.server import AuthorizationServer
 from tests.oauth.stand import Clock, Host, MemoryRecords, make_http, make_server
+from tests.oauth.web import Web
 
 
 @pytest.fixture
@@ -18,8 +19,8 @@ def records(clock: Clock) -> MemoryRecords:
 
 
 @pytest.fixture
-def server(records: MemoryRecords, clock: Clock) -> AuthorizationServer:
-    return make_server(records, clock)
+def server(records: MemoryRecords, clock: Clock, web: Web) -> AuthorizationServer:
+    return make_server(records, clock, fetcher=web.fetcher())
 
 
 @pytest.fixture
@@ -49,3 +50,9 @@ def secret_host(server: AuthorizationServer, http: TestClient) -> Host:
     host = Host(server, http)
     assert host.register(token_endpoint_auth_method="client_secret_post").status_code == 201
     return host
+
+
+@pytest.fixture
+def web() -> Web:
+    """Other people's hosts."""
+    return Web()
