@@ -102,6 +102,11 @@ class Person:
         assert Form(page.text).action == "/consent", page.text
         return page
 
+    def plant(self, name: str, value: str) -> None:
+        """Puts a cookie into the browser."""
+        host = self.origin.partition("://")[2]
+        self.http.cookies.set(name, value, domain=host, path="/")
+
     @property
     def is_signed_in(self) -> bool:
         return "Signed in as" in self.get("/").text
