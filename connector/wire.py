@@ -42,7 +42,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; the white space around a value is not part of it (RFC 9110 §5.5), which llhttp forgets."""
+        """One header; white space around its value is no part of it (RFC 9110 §5.5)."""
         self._count(len(name) + len(value))
         super().on_header(name, value.strip(b" \t"))
         if len(self.headers) > MAX_HEADERS:

@@ -34,6 +34,8 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     command: tuple[str, ...] = (sys.executable, "-m", "connector")
+    directory: Path | None = None
+    """Where the process runs; otherwise where the tests do."""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -58,6 +60,7 @@ class Server:
         """Runs a command of the same installation and returns its standard output."""
         done = subprocess.run(
             (*self.command, *arguments),
+            cwd=self.directory,
             env=self.env(),
             input=stdin,
             capture_output=True,
@@ -70,7 +73,9 @@ class Server:
     def start(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen((*self.command, "serve"), env=self.env(), stderr=log)
+            self.process = subprocess.Popen(
+                (*self.command, "serve"), cwd=self.directory, env=self.env(), stderr=log
+            )
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log_file.read_text()
