@@ -80,6 +80,14 @@ def _read_assertion(assertion: str | None, assertion_type: str | None) -> Creden
     return Credentials(subject, client_assertion=assertion)
 
 
+def claimed_client_id(request: FormRequest) -> str | None:
+    """Who the request says it comes from, as far as that can be read."""
+    try:
+        return read(request).unverified_client_id
+    except (InvalidClient, InvalidRequest):
+        return None
+
+
 async def resolve(server: "AuthorizationServer", request: FormRequest) -> None:
     """Fetches what authenticating this request needs. To be awaited before the worker thread.
 

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from oauth import client_authentication, metadata, registration
 from oauth.errors import BodyTooLarge, InvalidClientMetadata, InvalidRequest
 from oauth.parameters import FormRequest, parse_form, parse_json
+from oauth.rate_limits import RateLimit, network
 from oauth.server import Answer, AuthorizationServer
 
 MAX_BODY_BYTES = 64 * 1024
@@ -31,17 +32,18 @@ Handler = Callable[[Request], Awaitable[Response]]
 def routes(server: AuthorizationServer) -> list[Route]:
     """The endpoints that programs call; those that people see belong to the pages."""
 
+    limits = _Limits(server)
+
     async def token(request: Request) -> Response:
         form = await _read_form(request, server.issuer + "/token")
-        await client_authentication.resolve(server, form)
-        return _response(await run_in_threadpool(server.create_token_response, form))
+        return await limits.authenticated(request, form, server.create_token_response)
 
     async def revoke(request: Request) -> Response:
         form = await _read_form(request, server.issuer + "/revoke")
-        await client_authentication.resolve(server, form)
-        return _response(await run_in_threadpool(server.create_endpoint_response, "revocation", form))
+        return await limits.authenticated(request, form, server.create_revocation_response)
 
     async def register(request: Request) -> Response:
+        limits.register(request)
         if _media_type(request) != "application/json":
             raise InvalidClientMetadata("client metadata are sent as application/json")
         members = parse_json(await _read_body(request))
@@ -61,6 +63,37 @@ def routes(server: AuthorizationServer) -> list[Route]:
         Route("/jwks.json", _Endpoint("GET", jwks)),
         *(Route(path, _Endpoint("GET", describe)) for path in metadata.PATHS),
     ]
+
+
+class _Limits:
+    """Registrations by network and in all; failed authentications by network and client together."""
+
+    def __init__(self, server: AuthorizationServer) -> None:
+        self._server = server
+        self._registrations = RateLimit(200, 0.1, server.now)
+        self._all_registrations = RateLimit(2000, 10, server.now)
+        self._failures = RateLimit(30, 0.5, server.now)
+
+    def register(self, request: Request) -> None:
+        self._registrations.spend(_network(request))
+        self._all_registrations.spend("all")
+
+    async def authenticated(
+        self, request: Request, form: FormRequest, endpoint: Callable[[FormRequest], Answer]
+    ) -> Response:
+        """Fetches what the client's authentication needs, then runs the endpoint in a worker thread."""
+        key = f"{_network(request)} {client_authentication.claimed_client_id(form)}"
+        self._failures.check(key)
+        await client_authentication.resolve(self._server, form)
+        answer = await run_in_threadpool(endpoint, form)
+        if answer.status == 401:
+            self._failures.spend(key)
+        return _response(answer)
+
+
+def _network(request: Request) -> str:
+    """From the connection, as the server saw it; headers are for whoever trusts the proxy."""
+    return network(request.client.host if request.client is not None else "")
 
 
 class _Endpoint:

@@ -125,6 +125,11 @@ class AuthorizationServer(AuthlibAuthorizationServer):
         answer: Answer = super().create_token_response(request)  # type: ignore[no-untyped-call]
         return answer
 
+    def create_revocation_response(self, request: FormRequest) -> Answer:
+        """`POST /revoke` (RFC 7009 §2)."""
+        answer: Answer = self.create_endpoint_response("revocation", request)  # type: ignore[no-untyped-call]
+        return answer
+
     def authenticate_client(
         self, request: FormRequest, methods: Collection[str], endpoint: str = "token"
     ) -> Client:

@@ -7,6 +7,7 @@ import pytest
 from oauth import authorize
 from oauth.authorize import AuthorizationRequest
 from oauth.errors import AccessDenied, InvalidClient, InvalidRequest, OAuthError
+from oauth.redirect_uris import is_loopback
 from oauth.server import AuthorizationServer
 from tests.oauth.stand import CHALLENGE, DEFAULT, ISSUER, REDIRECT_URI, RESOURCE, Host, query
 
@@ -366,3 +367,9 @@ def test_validate_needs_no_store(host: Host, server: AuthorizationServer, monkey
     client, redirect_uri = authorize.identify(server, params)
     monkeypatch.setattr(server, "records", None)
     assert authorize.validate(server, client, redirect_uri, params).client_id == host.client_id
+
+
+@pytest.mark.threat("CI-11")
+def test_a_page_can_tell_that_a_code_goes_to_a_program_on_this_machine() -> None:
+    assert is_loopback("http://localhost:1234/callback")
+    assert not is_loopback(REDIRECT_URI)

@@ -1,7 +1,8 @@
 """The key ring: made once, encrypted, rotated without anybody noticing."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
+from threading import Event, get_ident
 from typing import Any
 
 import pytest
@@ -32,6 +33,39 @@ def test_threads_share_one_load(records: MemoryRecords, clock: Clock) -> None:
     with ThreadPoolExecutor(8) as pool:
         rings = list(pool.map(lambda _: shared.ring(), range(8)))
     assert len({ring.epoch for ring in rings}) == 1
+
+
+def test_who_waited_for_a_load_uses_it(records: MemoryRecords, clock: Clock) -> None:
+    waiting = Event()
+
+    class BusyRecords(MemoryRecords):
+        loads = 0
+
+        def get(self, kind: str, key: str) -> Value | None:
+            self.loads += 1
+            waiting.wait(5)
+            return super().get(kind, key)
+
+    busy = BusyRecords(clock)
+    asked: list[int] = []
+
+    def now() -> datetime:
+        asked.append(get_ident())
+        if len(set(asked)) == 2:
+            waiting.set()
+        return clock()
+
+    waiting.set()
+    shared = Keys(busy, STATE_KEY, HOUR, now)
+    shared.ring()
+    clock.advance(seconds=30)
+    waiting.clear()
+    asked.clear()
+    busy.loads = 0
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (pool.submit(shared.ring) for _ in range(2))
+    assert first.result() is second.result()
+    assert busy.loads == 1
 
 
 @pytest.mark.threat("ST-02")

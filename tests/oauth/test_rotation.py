@@ -305,7 +305,8 @@ class InterruptedRecords(MemoryRecords):
     """Records where somebody ends the grant just before the first swap."""
 
     def swap(self, kind: str, key: str, old: Value, new: Value, expires_at: Any) -> bool:
-        self.delete(kind, key)
+        if kind == grants.KIND:
+            self.delete(kind, key)
         return super().swap(kind, key, old, new, expires_at)
 
 
@@ -315,7 +316,9 @@ def test_a_grant_that_ends_under_a_refresh_is_gone(host: Host, clock: Clock, rec
     interrupted.restore(records.dump())
     server = make_server(interrupted, clock)
     elsewhere = Host(server, make_http(server), host.client_id)
+    code = elsewhere.code()
     assert error(elsewhere.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert error(elsewhere.redeem(code)) == (400, "invalid_grant")
 
 
 def test_lifetimes_that_were_shortened_count_for_old_grants_too(

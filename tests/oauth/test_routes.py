@@ -1,9 +1,14 @@
 """HTTP: methods, media types, sizes, CORS, and odd bytes."""
 
+import asyncio
+
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message, Scope
 
+from oauth.routes import routes
+from oauth.server import AuthorizationServer
 from tests.oauth.stand import VERIFIER, Host, error
 
 PROGRAMS = ["/token", "/register", "/revoke"]
@@ -131,3 +136,27 @@ def test_a_bearer_header_that_some_clients_add_is_not_looked_at(host: Host) -> N
     form = [("grant_type", "authorization_code"), ("client_id", host.client_id), ("code", host.code())]
     response = host.post("/token", [*form, ("code_verifier", VERIFIER)], Authorization="Bearer dead")
     assert response.status_code == 200
+
+
+def test_a_connection_that_closes_early_is_only_that(server: AuthorizationServer) -> None:
+    sent: list[Message] = []
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/token",
+        "headers": [(b"content-type", FORM.encode())],
+    }
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    route = next(route for route in routes(server) if route.path == "/token")
+
+    async def call() -> None:
+        await route.app(scope, receive, send)
+
+    asyncio.run(call())
+    assert sent[0]["status"] == 400
