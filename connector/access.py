@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
-from oauth import access_tokens, grants
+from oauth import access_tokens, grants, personal_tokens
+from oauth.personal_tokens import PersonalToken
+from oauth.records import NEVER
 from oauth.server import AuthorizationServer
 
 LIVENESS_SECONDS = 5.0
@@ -36,6 +38,12 @@ class Principal:
     """The spaces that the grant allows; None means all of the owner's."""
     is_openai: bool
     """OpenAI's hosts step up through a tool result, not HTTP 403, and want the `search`/`fetch` pair."""
+    tools: frozenset[str] | None = None
+    """The tools that the app's profile allows; None means all that the scopes do."""
+    states: frozenset[str] | None = None
+    """The states of memories that it may see; None means all."""
+    origins: frozenset[str] | None = None
+    """The origins of memories that it may see; None means all."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,9 @@ class Access:
 
     def _check(self, token: str) -> _Checked:
         checked_at = self._monotonic()
+        if personal_tokens.is_personal_token(token):
+            personal = personal_tokens.verify(self._server, token)
+            return _Checked(_personal_principal(personal), personal.expires_at or NEVER, checked_at)
         verified = self._verified.verify(token)
         scopes = grants.authorize_token(self._server, verified)
         grant = grants.get(self._server, verified.grant_id)
@@ -107,6 +118,26 @@ class Access:
         with self._lock:
             self._epoch += 1
             self._checked.clear()
+
+
+def _personal_principal(token: PersonalToken) -> Principal:
+    """A personal access token is its own app, called by its own name."""
+    profile = token.profile
+    return Principal(
+        owner=token.subject,
+        app=token.app,
+        client_name=token.name,
+        scopes=profile.scopes,
+        spaces=profile.spaces,
+        is_openai=False,
+        tools=_set(profile.tools),
+        states=_set(profile.states),
+        origins=_set(profile.origins),
+    )
+
+
+def _set(names: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
 
 
 def _host(uri: str) -> str | None:

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from connector.commands import evaluate, memories, owner, serve
+from connector.commands import clients, evaluate, keys, memories, owner, serve, tokens
 from connector.settings import SettingsError
 from store.errors import StoreError
 
@@ -21,6 +21,9 @@ app.command("save")(memories.save)
 app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.add_typer(owner.app, name="owner")
+app.add_typer(clients.app, name="clients")
+app.add_typer(tokens.app, name="tokens")
+app.add_typer(keys.app, name="keys")
 app.add_typer(evaluate.app, name="eval")
 
 

@@ -90,6 +90,8 @@ class McpServer:
             raise MCPError(INVALID_PARAMS, "Unknown tool")
         if tool.scope not in principal.scopes:
             return self._step_up(tool)
+        if not catalogue.is_allowed(tool, principal):
+            return _failure("forbidden", f"the owner has not given this connection the tool {tool.name}")
         call = Call(principal, self.engine, self.owners, self.public_url)
         started = time.perf_counter()
         status, answer = "error", JsonObject()

@@ -20,6 +20,7 @@ from store.summary import cut
 log = logging.getLogger(__name__)
 
 EVERYTHING_ACTIVE = Filters()
+NO_SUCH_MEMORY = "there is no such memory"
 DUPLICATE_WINDOW = timedelta(minutes=15)
 MAX_QUERY_CHARACTERS = 8_192
 
@@ -93,7 +94,7 @@ class Engine:
         """
         memory = self._memories.find(owner, memory_id)
         if memory is None or memory.space not in spaces:
-            raise StoreError("not_found", "there is no such memory")
+            raise StoreError("not_found", NO_SUCH_MEMORY)
         return memory
 
     def forget(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
@@ -108,7 +109,7 @@ class Engine:
             StoreError: `not_found`.
         """
         if not self._memories.set_archived(owner, memory_id, None):
-            raise StoreError("not_found", "there is no such memory")
+            raise StoreError("not_found", NO_SUCH_MEMORY)
 
     def pin(self, owner: str, spaces: Collection[str], memory_id: str, pinned: bool) -> Memory:
         """Pins or unpins."""

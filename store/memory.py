@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 State = Literal["active", "wip", "merged", "deprecated", "pending"]
 Kind = Literal[
@@ -20,6 +20,8 @@ Kind = Literal[
 ]
 Modality = Literal["text", "image", "document"]
 Origin = Literal["user", "agent", "external", "import"]
+STATES: tuple[State, ...] = get_args(State)
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 WriteStatus = Literal["created", "duplicate", "updated", "pending"]
 
 
@@ -104,6 +106,8 @@ class Filters:
     kind: Kind | None = None
     tags: tuple[str, ...] = ()
     origin: Origin | None = None
+    within_origins: tuple[str, ...] | None = None
+    """The origins that the asking app may see at all."""
     created_after: datetime | None = None
     created_before: datetime | None = None
     valid_at: datetime | None = None

@@ -23,6 +23,7 @@ from store.owners import Owner
 
 log = logging.getLogger(__name__)
 
+RETRY_AFTER_SECONDS = "10"
 REQUEST = "request"
 """The parameter that names a pending matter."""
 
@@ -96,6 +97,13 @@ class Page:
             response = await self._answer(request)
         except PageError as error:
             response = self._error(error)
+        except StoreError as error:
+            if error.code != "unavailable":
+                raise
+            log.error("store.unavailable")
+            response = self._error(
+                PageError(503, "unavailable", headers={"Retry-After": RETRY_AFTER_SECONDS})
+            )
         headers.harden(
             response.headers,
             is_https=self.context.is_https,

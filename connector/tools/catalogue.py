@@ -18,12 +18,18 @@ def scopes_of(name: str) -> frozenset[str] | None:
     return frozenset({TOOLS[name].scope}) if name in TOOLS else None
 
 
+def is_allowed(tool: Tool[Any], principal: Principal) -> bool:
+    """Whether scopes and profile let this app call the tool, listed or not."""
+    in_profile = principal.tools is None or tool.name in principal.tools
+    return in_profile and tool.scope in principal.scopes
+
+
 def listed_for(principal: Principal, surface: Surface) -> list[Tool[Any]]:
     """The tools that `tools/list` shows this app, in a fixed order."""
     return [
         tool
         for tool in TOOLS.values()
-        if tool.scope in principal.scopes and (surface == "full" or _is_listed(tool, principal))
+        if is_allowed(tool, principal) and (surface == "full" or _is_listed(tool, principal))
     ]
 
 

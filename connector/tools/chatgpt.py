@@ -21,7 +21,7 @@ class Search(Arguments):
 
 
 def _search(call: Call, arguments: Search) -> JsonObject:
-    hits = call.engine.search(call.owner, call.space.id, arguments.query, limit=RESULTS)
+    hits = call.search(arguments.query, limit=RESULTS)
     return {"results": [_reference(call, hit.memory) for hit in hits]}
 
 
@@ -32,7 +32,7 @@ class Fetch(Arguments):
 
 
 def _fetch(call: Call, arguments: Fetch) -> JsonObject:
-    memory = call.engine.fetch(call.owner, [space.id for space in call.spaces], arguments.id)
+    memory = call.fetch(arguments.id)
     return _reference(call, memory) | {"text": memory.content, "metadata": metadata(memory)}
 
 

@@ -128,9 +128,7 @@ def _search_context(call: Call, arguments: SearchContext) -> JsonObject:
     )
     limit = min(max(arguments.limit, 1), MAX_SEARCH_LIMIT)
     min_score = min(max(arguments.min_score or 0.0, 0.0), 1.0)
-    hits = call.engine.search(
-        call.owner, call.space.id, arguments.query, filters, limit, min_score, arguments.explain
-    )
+    hits = call.search(arguments.query, filters, limit, min_score, arguments.explain)
     echoed = applied_filters(
         filters,
         min_score=None if arguments.min_score is None else min_score,
@@ -161,7 +159,7 @@ def _fetch_context(call: Call, arguments: FetchContext) -> JsonObject:
     given = {arguments.id, arguments.document_id} - {None}
     if len(given) != 1:
         raise StoreError("invalid_argument", "give one id; id and document_id must agree")
-    memory = call.engine.fetch(call.owner, [space.id for space in call.spaces], str(given.pop()))
+    memory = call.fetch(str(given.pop()))
     end = arguments.offset + min(max(arguments.max_chars, 1), MAX_FETCH_CHARACTERS)
     answer: JsonObject = {"item": item(memory) | {"content": memory.content[arguments.offset : end]}}
     return answer | ({"next_offset": end} if end < len(memory.content) else {})

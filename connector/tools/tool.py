@@ -1,7 +1,7 @@
 """What a tool is: its name and hints for the host, its arguments, and the function that answers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -10,9 +10,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from connector.access import Principal
-from store.engine import Engine
+from store.engine import EVERYTHING_ACTIVE, NO_SUCH_MEMORY, Engine
 from store.errors import StoreError
-from store.memory import Space
+from store.memory import Filters, Hit, Memory, Space
 from store.owners import Owners
 
 JsonObject = dict[str, Any]
@@ -53,6 +53,41 @@ class Call:
         return tuple(
             space for space in self.engine.spaces(self.owner) if allowed is None or space.id in allowed
         )
+
+    def search(
+        self,
+        query: str,
+        filters: Filters = EVERYTHING_ACTIVE,
+        limit: int = 10,
+        min_score: float = 0.0,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """Searches the active space, within the states and origins that the app's profile allows.
+
+        Raises:
+            StoreError: `forbidden` for a state that it does not allow, or as `Engine.search`.
+        """
+        states, origins = self.principal.states, self.principal.origins
+        if states is not None and filters.state not in states:
+            raise StoreError(
+                "forbidden", f"this connection may not see memories in the state {filters.state}"
+            )
+        allowed = replace(filters, within_origins=None if origins is None else tuple(sorted(origins)))
+        return self.engine.search(self.owner, self.space.id, query, allowed, limit, min_score, explain)
+
+    def fetch(self, memory_id: str) -> Memory:
+        """One memory; one that the profile hides reads like one that does not exist.
+
+        Raises:
+            StoreError: `not_found`.
+        """
+        memory = self.engine.fetch(self.owner, [space.id for space in self.spaces], memory_id)
+        states, origins = self.principal.states, self.principal.origins
+        if (states is not None and memory.state not in states) or (
+            origins is not None and memory.source.origin not in origins
+        ):
+            raise StoreError("not_found", NO_SUCH_MEMORY)
+        return memory
 
     @property
     def account(self) -> str:

@@ -1,5 +1,6 @@
 """The candidates of a search: both legs over one shelf, filters as a mask, so that none eats the limit."""
 
+import json
 import sqlite3
 from typing import Any
 
@@ -8,9 +9,9 @@ from numpy.typing import NDArray
 
 from store import lexical
 from store.backend import Candidates, Query
-from store.memory import Filters
+from store.memory import STATES, Filters
 from store.sqlite.database import to_micros
-from store.sqlite.shelf import GONE, STATES, Shelf
+from store.sqlite.shelf import GONE, Shelf
 from store.sqlite.writing import owner_prefix
 
 DEPTH = 200
@@ -95,6 +96,9 @@ def _matching(connection: sqlite3.Connection, owner: str, space: str, filters: F
             clauses.append((f"{column} = ?", value))
     for tag in filters.tags:
         clauses.append(("EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)", tag))
+    if filters.within_origins is not None:
+        allowed = json.dumps(filters.within_origins)
+        clauses.append(("origin IN (SELECT value FROM json_each(?))", allowed))
     if filters.created_after is not None:
         clauses.append(("created_at >= ?", to_micros(filters.created_after)))
     if filters.created_before is not None:

@@ -12,7 +12,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-STATES = ("active", "wip", "merged", "deprecated", "pending")
+from store.memory import STATES
+
 GONE = -1
 MAX_BYTES = 256 * 1024 * 1024
 GROWTH = 1.5
