@@ -25,6 +25,7 @@ from connector.tools.core import Reference, Tags, Topic
 from connector.tools.dates import From
 from connector.tools.shapes import item, match
 from connector.tools.tool import describe
+from store.draft import check
 from store.errors import StoreError
 from store.memory import Draft, Filters, Kind, Source
 
@@ -151,13 +152,14 @@ def read_rows(file: Path) -> list[Draft]:
     for number, line in _lines(file):
         try:
             row = Row.model_validate(json_module.loads(line))
+            if row.type == "memory":
+                drafts.append(check(row.draft()))
         except ValidationError as error:
             problems.append(f"line {number}: {describe(error)}")
+        except StoreError as error:
+            problems.append(f"line {number}: {error.message}")
         except (ValueError, RecursionError):
             problems.append(f"line {number}: not JSON")
-        else:
-            if row.type == "memory":
-                drafts.append(row.draft())
     if problems:
         more = f"\nand {len(problems) - MAX_PROBLEMS} more lines" if len(problems) > MAX_PROBLEMS else ""
         listed = "\n".join(problems[:MAX_PROBLEMS])
