@@ -9,12 +9,15 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from connector.pages.context import PageContext
 from connector.pages.errors import PageError, Problem
 from connector.pages.forms import Parameters
 from connector.pages.page import Visit, redirect
 from connector.pages.sign_in import sign_in_path
+from oauth import client_documents
 from oauth.authorize import AuthorizationRequest, error_redirect, find_state, identify, validate
 from oauth.errors import InvalidClient, OAuthError, TemporarilyUnavailable
+from oauth.parameters import single
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +25,18 @@ OPERATOR_PREFIX = "vmc_pre_"
 """Clients that the operator entered."""
 ASKS_FOR_SIGN_IN = frozenset({"login", "select_account"})
 """What a client may ask for by `prompt` (OpenID Connect Core §3.1.2.1); consent is asked every time."""
+
+
+async def prepare(context: PageContext, params: Parameters) -> None:
+    """Fetches the document of a client whose id is an address.
+
+    Raises:
+        PageError: 400 for a bad document, 503 while its host does not answer.
+    """
+    try:
+        await client_documents.resolve(context.server, single(params, "client_id"))
+    except OAuthError as error:
+        raise _unidentified(error) from None
 
 
 def show(visit: Visit) -> Response:
@@ -60,7 +75,6 @@ def _check(visit: Visit, params: Parameters) -> AuthorizationRequest | Response:
     try:
         client, redirect_uri = identify(server, params)
     except OAuthError as error:
-        log.warning("authorization.unidentified", extra={"error": error.error})
         raise _unidentified(error) from None
     try:
         return validate(server, client, redirect_uri, params)
@@ -72,6 +86,7 @@ def _check(visit: Visit, params: Parameters) -> AuthorizationRequest | Response:
 
 
 def _unidentified(error: OAuthError) -> PageError:
+    log.warning("authorization.unidentified", extra={"error": error.error})
     if isinstance(error, TemporarilyUnavailable):
         return PageError(error.status_code, "unreachable_client", _detail(error), error.extra_headers())
     problem: Problem = "unknown_client" if isinstance(error, InvalidClient) else "bad_request"

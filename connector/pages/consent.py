@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from connector.pages.display import Destination, destination, host_of
+from connector.pages.display import destination, host_of
 from connector.pages.errors import PageError
 from connector.pages.forms import every, first
 from connector.pages.page import REQUEST, Visit, redirect
@@ -118,14 +118,14 @@ def _chosen_spaces(visit: Visit, question: _Question) -> tuple[str, ...] | None:
 
 def _shown(visit: Visit, question: _Question) -> dict[str, object]:
     request, client = question.request, question.client
-    scopes, goes_to = visit.context.server.scopes, destination(request.redirect_uri)
+    scopes = visit.context.server.scopes
     known = [scope for scope in scopes.supported if scope in request.scopes]
     return {
         "pending": question.pending,
         "client_name": client.client_name,
         "client_host": host_of(client.client_id) if client.is_cimd else "",
-        "is_verified": client.is_cimd and goes_to == Destination(client.verified_host or "", "web"),
-        "destination": goes_to,
+        "is_verified": client.vouches_for(request.redirect_uri),
+        "destination": destination(request.redirect_uri),
         "requested": known,
         "further": [scope for scope in scopes.supported if scope not in request.scopes],
         "never_ticked": NEVER_TICKED,

@@ -5,7 +5,7 @@ token and the origin have been found good (OAUTH "Authorize").
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
@@ -78,6 +78,8 @@ def redirect(url: str) -> RedirectResponse:
 
 
 Handler = Callable[[Visit], Response]
+Preparation = Callable[[PageContext, Parameters], Awaitable[None]]
+"""What a page needs from other hosts, given its query or form; awaited before the worker thread."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Page:
     get: Handler | None = None
     post: Handler | None = None
     form: str | None = None
+    prepare: Preparation | None = None
     is_opened_by_clients: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,6 +120,8 @@ class Page:
             raise PageError(405, "method", headers={"Allow": self._allowed})
         query = forms.read_query(request)
         form = await forms.read_form(request) if request.method == "POST" else ()
+        if self.prepare is not None:
+            await self.prepare(self.context, form or query)
         return await run_in_threadpool(self._serve, handler, request, query, form)
 
     def _serve(self, handler: Handler, request: Request, query: Parameters, form: Parameters) -> Response:

@@ -14,7 +14,13 @@ def routes(context: PageContext) -> list[BaseRoute]:
     """Every page and the files they refer to, to be mounted at the root of the origin."""
     flow = {
         # Clients send browsers here by GET or POST (RFC 6749 §3.1), so this form alone carries no token.
-        "/authorize": Page(context, authorize.show, authorize.send, is_opened_by_clients=True),
+        "/authorize": Page(
+            context,
+            authorize.show,
+            authorize.send,
+            prepare=authorize.prepare,
+            is_opened_by_clients=True,
+        ),
         "/sign-in": Page(context, sign_in.show, sign_in.send, "sign-in", is_opened_by_clients=True),
         "/consent": Page(context, consent.show, consent.send, "consent", is_opened_by_clients=True),
     }

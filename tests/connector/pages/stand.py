@@ -24,6 +24,7 @@ from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
 from store.sqlite.records import SQLiteRecords
 from tests.oauth.stand import SCOPES, STATE_KEY, Clock, Host
+from tests.oauth.web import Web
 
 PASSPHRASE = "correct horse battery staple"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -121,6 +122,7 @@ class Stand:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
+        self.web = Web()
         self.database = Database(self.path / "vademecum.db", self.clock)
         self.records = SQLiteRecords(self.database)
         self.owners = SQLiteOwners(self.database)
@@ -132,6 +134,7 @@ class Stand:
             records=self.records,
             state_key=STATE_KEY,
             now=self.clock,
+            fetcher=self.web.fetcher(),
         )
         self.provider = PassphraseProvider(self.records, self.owners, self.clock, CHEAP)
         self.context = PageContext(

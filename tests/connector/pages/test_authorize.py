@@ -70,6 +70,22 @@ def test_an_unknown_client_gets_a_page_that_says_how_to_mend_it(
         assert "remove the connector" in answer.text and "invalid_client" in answer.text
 
 
+@pytest.mark.threat("CI-08")
+def test_a_client_whose_document_cannot_be_had_is_told_apart_from_one_that_has_none(
+    stand: Stand, person: Person, host: Host
+) -> None:
+    url = "https://app.example/client.json"
+    missing = person.get(stand.url(host, client_id=url))
+    assert missing.status_code == 400 and "remove the connector" in missing.text
+    stand.web.answers[url] = httpx2.ConnectError("down")
+    params = host.params(client_id=url)
+    for answer in (person.get("/authorize?" + urlencode(params)), person.post("/authorize", params)):
+        assert answer.status_code == 503 and answer.headers["retry-after"]
+        assert "does not answer" in answer.text
+    for odd in ("http://app.example/client.json", "https://127.0.0.1/client.json"):
+        assert person.get(stand.url(host, client_id=odd)).status_code == 400
+
+
 @pytest.mark.threat("AZ-09")
 def test_a_parameter_sent_twice_is_refused_and_a_doubled_state_is_not_guessed(
     person: Person, host: Host

@@ -125,6 +125,34 @@ def test_a_program_on_this_computer_is_called_that_and_no_logo_is_loaded(
     assert set(re.findall(r'src="([^"?]*)', page)) == {"/static/icon.svg"}
 
 
+@pytest.mark.threat("CI-11")
+@pytest.mark.parametrize(
+    ("redirect_uri", "is_verified"),
+    [
+        ("https://app.example/callback", True),
+        ("https://elsewhere.example/callback", False),
+        ("http://127.0.0.1:3000/callback", False),
+    ],
+)
+def test_a_document_speaks_only_for_its_own_host(
+    stand: Stand, person: Person, host: Host, redirect_uri: str, is_verified: bool
+) -> None:
+    document = {
+        "client_id": "https://app.example/client.json",
+        "client_name": "App",
+        "redirect_uris": [redirect_uri],
+        "logo_uri": "https://logos.example/app.png",
+    }
+    stand.web.publish("https://app.example/client.json", document)
+    url = stand.url(host, client_id="https://app.example/client.json", redirect_uri=redirect_uri)
+    question = person.consent_page(url)
+    page = question.text
+    assert ("published by app.example" in page, "unverified" in page) == (is_verified, not is_verified)
+    assert "app.example" in page and "logos.example" not in page
+    assert ("A program on the computer" in page) == redirect_uri.startswith("http://127.0.0.1")
+    assert "code=" in person.submit(question, decision="allow").headers["location"]
+
+
 @pytest.mark.threat("CS-07")
 def test_pressing_allow_twice_gives_one_code_twice(stand: Stand, person: Person, host: Host) -> None:
     page = person.consent_page(stand.url(host))
@@ -170,6 +198,8 @@ def test_other_fields_of_the_form_change_nothing(stand: Stand, person: Person, h
     assert query(answer.headers["location"])["state"] == "s+t/a=t&e"
     tokens = host.redeem(query(answer.headers["location"])["code"], resource=f"{stand.issuer}/mcp")
     assert tokens.json()["scope"] == "memory:read memory:write"
+    (grant,) = stand.records.select("grant", "client_id", host.client_id)
+    assert grant["scopes"] == ["memory:read", "memory:write"]
 
 
 @pytest.mark.threat("CS-09")

@@ -57,6 +57,9 @@ def test_the_link_works_once_and_for_a_day(stand: Stand, person: Person) -> None
     fields = {"passphrase": PASSPHRASE, "passphrase_again": PASSPHRASE}
     assert open_page.submit(page, **fields).status_code == 410
     (owner,) = stand.owners.list()
+    again = path(stand, owner.id)
+    assert choose(person, again, PASSPHRASE) == choose(person, path(stand, owner.id)) == 303
+    assert person.get(again).status_code == 410
     late = path(stand, owner.id)
     stand.clock.advance(hours=24)
     assert person.get(late).status_code == 410

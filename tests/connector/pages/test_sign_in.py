@@ -5,6 +5,7 @@ import re
 import pytest
 
 from oauth.records import NEVER
+from store.errors import StoreError
 from tests.connector.pages.stand import PASSPHRASE, Form, Person, Stand
 
 
@@ -116,6 +117,20 @@ def test_anothers_memory_reads_like_one_that_does_not_exist(stand: Stand, person
     foreign, missing = person.get(f"/memories/{theirs}"), person.get(f"/memories/{'x' * len(theirs)}")
     assert (foreign.status_code, missing.status_code) == (404, 404)
     assert re.sub(r'value="[^"]*"', "", foreign.text) == re.sub(r'value="[^"]*"', "", missing.text)
+
+
+@pytest.mark.threat("LG-02")
+def test_a_store_that_is_down_is_said_to_be_down(
+    stand: Stand, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(cookie: str) -> None:
+        raise StoreError("unavailable", "the disk is full: /var/lib/secret")
+
+    person.sign_in()
+    monkeypatch.setattr(stand.records, "get", lambda kind, key: down(key))
+    answer = person.get("/")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+    assert "disk" not in answer.text and answer.headers["x-frame-options"] == "DENY"
 
 
 @pytest.mark.parametrize("memory_id", ["x" * 129, "a%00b", "__x__", "%ff", "{$ne}", "%e2%80%ae"])
