@@ -32,7 +32,9 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Playwright's synchronous interface keeps an event loop running in this thread, so it ends with its module:
+# tests elsewhere run loops of their own.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     require(
         CHROMIUM.exists(), "the browser tests need Chromium at /usr/bin/chromium: apt-get install chromium"
@@ -43,7 +45,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Server]:
     with running(Server(tmp_path_factory.mktemp("state"))) as started:
         yield started
