@@ -160,7 +160,7 @@ def create_app(parts: Vademecum) -> Starlette:
             writer.cancel()
             await run_in_threadpool(parts.activity.flush)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/mcp", guard),
             Route("/mcp/", guard),
@@ -173,6 +173,9 @@ def create_app(parts: Vademecum) -> Starlette:
         exception_handlers={HTTPException: _http_error, Exception: _bug},
         lifespan=lifespan,
     )
+    # A redirect to the other spelling of a path would be built from the request's own Host and scheme.
+    app.router.redirect_slashes = False
+    return app
 
 
 def page_context(parts: Vademecum) -> PageContext:

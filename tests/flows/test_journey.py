@@ -181,3 +181,12 @@ def test_each_call_leaves_one_event_without_the_stored_text(host: Host, parts: V
     ]
     assert events[0].query_preview == "private sentence"
     assert "very private" not in repr(events)
+
+
+@pytest.mark.parametrize(
+    "path", ["/authorize/", "/token/", "/setup/x/", "/.well-known/nothing", "/.well-known/x/y"]
+)
+def test_a_path_that_does_not_exist_is_a_json_404_and_never_a_redirect(http: TestClient, path: str) -> None:
+    response = http.get(path)
+    assert response.status_code == 404
+    assert response.json()["error"] == "not_found"
