@@ -77,4 +77,8 @@ _FIRST = (
     "CREATE TABLE rejections (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, value TEXT NOT NULL)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_LIFECYCLE: tuple[str, ...] = ()
+_DOCUMENTS: tuple[str, ...] = ()
+_GRAPH: tuple[str, ...] = ()
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FIRST, *_LIFECYCLE, *_DOCUMENTS, *_GRAPH),)
