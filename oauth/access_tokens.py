@@ -88,28 +88,16 @@ def _header(kid: str) -> dict[str, str]:
 def _read_kid(token: str) -> str:
     """The key id, if the header is exactly what we write: no `jwk`, `jku`, `x5u` or `crit` to obey."""
     segments = token.split(".") if len(token) <= MAX_TOKEN_LENGTH else []
-    if len(segments) != 3 or not all(_is_canonical(segment) for segment in segments):
+    if len(segments) != 3:
         raise InvalidToken("this is not an access token")
     try:
-        header = json.loads(_decode(segments[0]))
+        header = json.loads(base64.urlsafe_b64decode(segments[0] + "=="))
     except (ValueError, RecursionError):
         raise InvalidToken("this is not an access token") from None
     kid = header.get("kid") if isinstance(header, dict) else None
     if not isinstance(kid, str) or header != _header(kid):
         raise InvalidToken("this is not an access token")
     return kid
-
-
-def _decode(segment: str) -> bytes:
-    return base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
-
-
-def _is_canonical(segment: str) -> bool:
-    """Whether the segment is the only spelling of its bytes: the last character may hide idle bits."""
-    try:
-        return base64.urlsafe_b64encode(_decode(segment)).rstrip(b"=") == segment.encode()
-    except ValueError:
-        return False
 
 
 def _check_claims(claims: dict[str, Any], issuer: str, resource: str, now: datetime) -> None:

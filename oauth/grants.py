@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from oauth import clients, derived_tokens
 from oauth.access_tokens import AccessToken
 from oauth.clients import Client
-from oauth.errors import InvalidGrant, InvalidToken, TemporarilyUnavailable
+from oauth.errors import AccessDenied, InvalidGrant, InvalidToken, TemporarilyUnavailable
 from oauth.records import Value
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Grant:
         for name in _SCOPES:
             value[name] = sorted(value[name])
         value["spaces"] = None if self.spaces is None else list(self.spaces)
-        value["revoked_jtis"] = [list(revoked) for revoked in self.revoked_jtis]
+        value["revoked_jtis"] = dict(self.revoked_jtis)
         return value
 
     @classmethod
@@ -91,7 +91,7 @@ class Grant:
         for name in _SCOPES:
             members[name] = frozenset(members[name])
         members["spaces"] = None if value["spaces"] is None else tuple(value["spaces"])
-        members["revoked_jtis"] = tuple((jti, exp) for jti, exp in value["revoked_jtis"])
+        members["revoked_jtis"] = tuple(value["revoked_jtis"].items())
         return cls(**members)
 
 
@@ -114,9 +114,15 @@ def issue_code(
         request: the request that was consented to; the code is bound to it.
         client: who asked.
         subject: who consented.
-        scopes: what the owner ticked; at least one.
+        scopes: what the owner ticked.
         spaces: what the client may see; None means all.
+
+    Raises:
+        AccessDenied: nothing was ticked.
     """
+    scopes &= frozenset(server.scopes.supported)
+    if not scopes:
+        raise AccessDenied("the owner granted nothing")
     now = server.now()
     grant = Grant(
         grant_id=secrets.token_hex(16),

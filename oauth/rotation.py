@@ -50,7 +50,7 @@ def rotate(server: "AuthorizationServer", token: RefreshToken) -> tuple[Grant, s
     if grant is None:
         raise InvalidGrant("the refresh token is unknown or expired")
     fields = {"grant_id": grant.grant_id, "client_id": grant.client_id, "generation": grant.generation}
-    log.info("refresh_token.rotated", extra=fields)
+    log.info("tokens.refreshed", extra=fields)
     return grant, derived_tokens.derive_refresh_token(server, grant.grant_id, grant.generation)
 
 
@@ -81,6 +81,7 @@ def _rotated(server: "AuthorizationServer", grant: Grant, generation: int) -> Gr
         )
     if generation == grant.generation - 1 and _is_recent(server, grant.rotated_at, now):
         _check_expiry(server, grant, grant.previous_rotated_at, now)
+        log.info("refresh_token.repeated", extra={"grant_id": grant.grant_id, "client_id": grant.client_id})
         return grant
     raise _Reused("the refresh token was used before")
 

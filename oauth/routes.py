@@ -5,6 +5,7 @@ it is handed to synchronous code in one worker thread. Query parameters are neve
 every error is JSON.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from authlib.oauth2 import OAuth2Error
@@ -20,10 +21,12 @@ from oauth.parameters import FormRequest, parse_form, parse_json
 from oauth.rate_limits import RateLimit, network
 from oauth.server import Answer, AuthorizationServer
 
+log = logging.getLogger(__name__)
+
 MAX_BODY_BYTES = 64 * 1024
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate"}
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After"}
 ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version"
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -71,7 +74,7 @@ class _Limits:
     def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
         self._registrations = RateLimit(200, 0.1, server.now)
-        self._all_registrations = RateLimit(2000, 10, server.now)
+        self._all_registrations = RateLimit(2000, 0.5, server.now)
         self._failures = RateLimit(30, 0.5, server.now)
 
     def register(self, request: Request) -> None:
@@ -88,7 +91,7 @@ class _Limits:
         answer = await run_in_threadpool(endpoint, form)
         if answer.status == 401:
             self._failures.spend(key)
-        return _response(answer)
+        return _response(request, answer)
 
 
 def _network(request: Request) -> str:
@@ -124,10 +127,13 @@ class _Endpoint:
         try:
             return await self._handler(request)
         except OAuth2Error as error:
-            return _response(Answer(*error()))
+            return _response(request, Answer(*error()))
 
 
-def _response(answer: Answer) -> Response:
+def _response(request: Request, answer: Answer) -> Response:
+    if answer.status >= 400:
+        fields = {"path": request.url.path, "status": answer.status, **answer.body}
+        log.info("request.refused", extra=fields)
     return JSONResponse(answer.body, answer.status, dict(answer.headers) | NO_STORE)
 
 

@@ -222,7 +222,10 @@ def test_an_assertion_is_good_once(signing: Host, sign: Sign, clock: Clock) -> N
     assert error(signing.refresh(tokens["refresh_token"], **assertion)) == INVALID_CLIENT
 
 
-def test_a_client_that_did_not_register_for_it_cannot_sign(host: Host, sign: Sign) -> None:
+def test_a_client_that_did_not_register_for_it_cannot_sign(host: Host, sign: Sign, key: RSAKey) -> None:
+    params = sign(iss=host.client_id, sub=host.client_id)
+    assert error(host.redeem(host.code(), **params)) == INVALID_CLIENT
+    host.register(token_endpoint_auth_method="none", jwks={"keys": [key.as_dict(private=False)]})
     params = sign(iss=host.client_id, sub=host.client_id)
     assert error(host.redeem(host.code(), **params)) == INVALID_CLIENT
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oauth import access_tokens, grants, keys
-from oauth.errors import InvalidToken
+from oauth.errors import AccessDenied, InvalidToken
 from oauth.server import AuthorizationServer
 from tests.oauth.stand import DEFAULT, SUBJECT, Clock, Host, MemoryRecords, error, make_server
 
@@ -205,3 +205,33 @@ def test_a_client_that_the_owner_let_in_outlives_its_grants(
     assert error(host.redeem("code")) == (400, "invalid_grant")
     clock.advance(days=365)
     assert error(host.redeem("code")) == (401, "invalid_client")
+
+
+@pytest.mark.threat("CS-08")
+def test_only_scopes_that_exist_are_granted_and_none_is_a_denial(
+    host: Host, server: AuthorizationServer
+) -> None:
+    tokens = host.connect(READ | {"admin:everything"})
+    assert tokens["scope"] == "memory:read"
+    with pytest.raises(AccessDenied):
+        host.code(frozenset({"admin:everything"}))
+
+
+def test_every_step_and_every_refusal_is_one_event(host: Host, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "oauth")
+    code = host.code()
+    tokens = host.redeem(code).json()
+    host.refresh(tokens["refresh_token"])
+    host.refresh(tokens["refresh_token"])
+    host.redeem("nothing")
+    host.post("/token", [("a", "b"), ("a", "b")])
+    assert [record.message for record in caplog.records] == [
+        "code.issued",
+        "code.redeemed",
+        "tokens.refreshed",
+        "refresh_token.repeated",
+        "tokens.refreshed",
+        "request.refused",
+        "request.refused",
+    ]
+    assert caplog.records[-1].__dict__["error"] == "invalid_request"

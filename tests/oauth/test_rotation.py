@@ -142,6 +142,11 @@ def test_a_forged_token_is_harmless(host: Host, tokens: dict[str, Any], alter: A
     assert host.refresh(tokens["refresh_token"]).status_code == 200
 
 
+def test_another_epoch_is_refused(host: Host, server: AuthorizationServer, tokens: dict[str, Any]) -> None:
+    other = tokens["refresh_token"].replace(server.keys.ring().epoch, "0" * 16)
+    assert error(host.refresh(other)) == (400, "invalid_grant")
+
+
 def test_a_forged_generation_is_refused(host: Host, tokens: dict[str, Any]) -> None:
     assert error(host.refresh(tokens["refresh_token"].replace(".0.", ".1."))) == (400, "invalid_grant")
 
