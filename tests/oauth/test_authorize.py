@@ -373,3 +373,11 @@ def test_validate_needs_no_store(host: Host, server: AuthorizationServer, monkey
 def test_a_page_can_tell_that_a_code_goes_to_a_program_on_this_machine() -> None:
     assert is_loopback("http://localhost:1234/callback")
     assert not is_loopback(REDIRECT_URI)
+
+
+@pytest.mark.threat("AZ-07")
+@pytest.mark.parametrize("response_mode", ["query", "fragment", "form_post", "web_message"])
+def test_the_code_travels_in_the_query_whatever_was_asked_for(host: Host, response_mode: str) -> None:
+    location = authorize.success_redirect(ask(host, response_mode=response_mode), "c", ISSUER)
+    assert query(location)["code"] == "c"
+    assert "#" not in location
