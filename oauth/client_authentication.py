@@ -80,12 +80,13 @@ def _read_assertion(assertion: str | None, assertion_type: str | None) -> Creden
     return Credentials(subject, client_assertion=assertion)
 
 
-def claimed_client_id(request: FormRequest) -> str | None:
-    """Who the request says it comes from, as far as that can be read."""
+def guessed_client_id(request: FormRequest) -> str | None:
+    """Whose secret the request shows, right or wrong; None when it shows none."""
     try:
-        return read(request).unverified_client_id
+        credentials = read(request)
     except (InvalidClient, InvalidRequest):
         return None
+    return credentials.unverified_client_id if credentials.client_secret is not None else None
 
 
 async def resolve(server: "AuthorizationServer", request: FormRequest) -> None:

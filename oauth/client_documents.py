@@ -100,4 +100,5 @@ async def resolve(server: "AuthorizationServer", client_id: str | None) -> None:
 
 def _client(client_id: str, metadata: Value, fetched_at: datetime) -> Client:
     offered = frozenset(metadata.get("token_endpoint_auth_methods_supported", ()))
-    return replace(Client.from_metadata(client_id, metadata, fetched_at), other_auth_methods=offered)
+    client = Client.from_metadata(client_id, metadata, fetched_at, "document")
+    return replace(client, other_auth_methods=offered)

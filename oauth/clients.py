@@ -45,6 +45,8 @@ class Client(ClientMixin):
     jwks: Value | None = field(default=None, hash=False)
     jwks_uri: str | None = None
     client_secret_hash: str | None = field(default=None, repr=False)
+    registered_by: str = "itself"
+    """`itself`, `operator`, or `document`."""
     last_used_at: datetime | None = None
     """When the owner last let this client in."""
 
@@ -98,6 +100,7 @@ class Client(ClientMixin):
             "jwks": self.jwks,
             "jwks_uri": self.jwks_uri,
             "client_secret_hash": self.client_secret_hash,
+            "registered_by": self.registered_by,
             "created_at": self.created_at.isoformat(),
             "last_used_at": self.last_used_at and self.last_used_at.isoformat(),
         }
@@ -114,7 +117,9 @@ class Client(ClientMixin):
         return cls(**members)
 
     @classmethod
-    def from_metadata(cls, client_id: str, metadata: Mapping[str, Any], created_at: datetime) -> "Client":
+    def from_metadata(
+        cls, client_id: str, metadata: Mapping[str, Any], created_at: datetime, registered_by: str = "itself"
+    ) -> "Client":
         """The client that checked metadata describe (RFC 7591 §2)."""
         return cls(
             client_id=client_id,
@@ -129,6 +134,7 @@ class Client(ClientMixin):
             jwks=metadata.get("jwks"),
             jwks_uri=metadata.get("jwks_uri"),
             created_at=created_at,
+            registered_by=registered_by,
         )
 
 
@@ -159,10 +165,16 @@ def touch(server: "AuthorizationServer", client: Client) -> None:
     now = server.now()
     new = replace(Client.from_value(old), last_used_at=now).to_value()
     expires_at = now + server.lifetimes.refresh_absolute + server.lifetimes.client_unused
-    if client.client_id.startswith("vmc_pre_"):
+    if client.registered_by == "operator":
         expires_at = NEVER
     # Losing the race is fine: whoever won stamped it too.
     server.records.swap(KIND, client.client_id, old, new, expires_at)
+
+
+def entered_by_operator(server: "AuthorizationServer") -> list[Client]:
+    """The clients that the operator entered, oldest first."""
+    values = server.records.select(KIND, "registered_by", "operator")
+    return sorted((Client.from_value(value) for value in values), key=lambda client: client.created_at)
 
 
 def delete(server: "AuthorizationServer", client_id: str) -> None:

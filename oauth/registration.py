@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_PREFIXES = {"itself": "vmc_dcr_", "operator": "vmc_pre_"}
+
 
 def register(server: "AuthorizationServer", members: Mapping[str, Any]) -> dict[str, Any]:
     """Registers a client that asks for it: gone after 90 days unless the owner lets it in (§3).
@@ -30,7 +32,7 @@ def register(server: "AuthorizationServer", members: Mapping[str, Any]) -> dict[
     Raises:
         OAuthError: `invalid_redirect_uri` or `invalid_client_metadata` (§3.2.2).
     """
-    client, answer = _create(server, members, "vmc_dcr_")
+    client, answer = _create(server, members, "itself")
     server.records.create(
         KIND, client.client_id, client.to_value(), server.now() + server.lifetimes.client_unused
     )
@@ -40,18 +42,19 @@ def register(server: "AuthorizationServer", members: Mapping[str, Any]) -> dict[
 
 def preregister(server: "AuthorizationServer", members: Mapping[str, Any]) -> dict[str, Any]:
     """The same for a client that the operator enters; it stays until the operator deletes it."""
-    client, answer = _create(server, members, "vmc_pre_")
+    client, answer = _create(server, members, "operator")
     server.records.create(KIND, client.client_id, client.to_value(), NEVER)
     log.info("client.preregistered", extra={"client_id": client.client_id, "client_name": client.client_name})
     return answer
 
 
 def _create(
-    server: "AuthorizationServer", members: Mapping[str, Any], prefix: str
+    server: "AuthorizationServer", members: Mapping[str, Any], registered_by: str
 ) -> tuple[Client, dict[str, Any]]:
     metadata = client_metadata.parse(members, server.scopes.supported, server.app_redirect_uris)
     now = server.now()
-    client = Client.from_metadata(prefix + secrets.token_hex(16), metadata, now)
+    client_id = _PREFIXES[registered_by] + secrets.token_hex(16)
+    client = Client.from_metadata(client_id, metadata, now, registered_by)
     answer = {"client_id": client.client_id, "client_id_issued_at": int(now.timestamp()), **metadata}
     if client.token_endpoint_auth_method in SECRET_METHODS:
         client_secret = secrets.token_urlsafe(32)

@@ -69,7 +69,7 @@ def routes(server: AuthorizationServer) -> list[Route]:
 
 
 class _Limits:
-    """Registrations by network and in all; failed authentications by network and client together."""
+    """Registrations by network and in all; wrong client secrets by network and client together."""
 
     def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
@@ -85,11 +85,13 @@ class _Limits:
         self, request: Request, form: FormRequest, endpoint: Callable[[FormRequest], Answer]
     ) -> Response:
         """Fetches what the client's authentication needs, then runs the endpoint in a worker thread."""
-        key = f"{_network(request)} {client_authentication.claimed_client_id(form)}"
-        self._failures.check(key)
+        guessed = client_authentication.guessed_client_id(form)
+        key = f"{_network(request)} {guessed}"
+        if guessed is not None:
+            self._failures.check(key)
         await client_authentication.resolve(self._server, form)
         answer = await run_in_threadpool(endpoint, form)
-        if answer.status == 401:
+        if guessed is not None and answer.status == 401:
             self._failures.spend(key)
         return _response(request, answer)
 

@@ -33,6 +33,16 @@ def test_guessing_a_secret_ends_and_other_clients_keep_working(secret_host: Host
     assert host.redeem(host.code()).status_code == 200
 
 
+def test_a_stranger_with_a_public_clients_id_does_not_slow_it_down(host: Host) -> None:
+    code = host.code()
+    for _ in range(31):
+        host.redeem(code, client_secret="guess")
+    assert error(host.redeem(code, client_secret="guess")) == (429, "temporarily_unavailable")
+    assert host.redeem(code).status_code == 200
+    for _ in range(31):
+        assert error(host.redeem(code, client_id="nobody")) == (401, "invalid_client")
+
+
 def test_what_was_spent_comes_back_with_time_but_not_more(clock: Clock) -> None:
     limit = RateLimit(2, 0.5, clock)
     limit.spend("a")

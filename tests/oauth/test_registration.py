@@ -393,6 +393,7 @@ def test_the_operator_can_enter_a_client_that_stays(server: AuthorizationServer,
     clock.advance(days=3650)
     client = clients.find(server, answer["client_id"])
     assert client is not None
+    assert clients.entered_by_operator(server) == [client]
     clients.touch(server, client)
     clock.advance(days=3650)
     found = clients.find(server, client.client_id)
