@@ -34,6 +34,23 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Background:
+    """What a model's vectors have in common, measured on everyday sentences.
+
+    `centre` is their mean: a space with few vectors is measured from it. `mean` and `deviation` describe
+    their dot products with it; a query whose own is far above says nothing in particular.
+    """
+
+    centre: Vector
+    mean: float
+    deviation: float
+
+    def vagueness(self, query: Vector) -> float:
+        """How many deviations the query is nearer to the centre than an everyday sentence."""
+        return (float(query @ self.centre) - self.mean) / self.deviation
+
+
+@dataclass(frozen=True)
 class Query:
     """A search, prepared: distinct terms, and the vector where there is an embedder."""
 
@@ -41,15 +58,16 @@ class Query:
     vector: Vector | None
     model: str | None
     dimensions: int
+    background: Background | None
 
 
 @dataclass(frozen=True)
 class Candidates:
     """The passages that a search may return, as columns of equal length, in no order.
 
-    `similarity` is the cosine to the query (NaN without a vector), `lexical` the BM25 score, `coverage` the
-    share of the query's weight that the passage holds. `lowest`, `mean` and `deviation` describe the cosines
-    of all `total` embedded passages of the space, filtered or not.
+    `similarity` is the centred cosine to the query (NaN without a vector), `lexical` the BM25 score,
+    `coverage` the share of the query's weight that the passage holds. `lowest` is the least cosine of any
+    passage of the space, filtered or not; `found` are the query's terms that the space holds at all.
     """
 
     memories: NDArray[np.int64]
@@ -58,9 +76,7 @@ class Candidates:
     lexical: NDArray[np.float64]
     coverage: NDArray[np.float64]
     lowest: float
-    mean: float
-    deviation: float
-    total: int
+    found: frozenset[str]
 
 
 class Memories(Protocol):
@@ -104,7 +120,7 @@ class Memories(Protocol):
         """Counts over these spaces."""
 
     def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
-        """Passages whose embedding is owed: their numbers and texts."""
+        """Memories whose embedding is owed, or of another model: their numbers and contents."""
 
-    def set_vectors(self, model: str, vectors: Sequence[tuple[int, Vector]]) -> None:
-        """Stores embeddings that came late."""
+    def set_vectors(self, model: str, memory: int, vectors: Sequence[Vector]) -> None:
+        """Stores embeddings that came late, one for each of the memory's passages in order."""

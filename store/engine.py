@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from store import lexical, ranking
-from store.backend import Memories, Passage, Query, Write
+from store.backend import Background, Memories, Passage, Query, Write
 from store.draft import check
 from store.embedders.protocol import Embedder
+from store.embedding import background, embed
 from store.errors import StoreError
 from store.fingerprints import fingerprint
 from store.memory import Draft, Filters, Hit, Memory, Saved, Space, Status
@@ -33,6 +34,7 @@ class Engine:
         self._memories = memories
         self._embedder = embedder
         self._now = now
+        self._background: Background | None = None
 
     def save(self, owner: str, space: str, app: str, draft: Draft) -> Saved:
         """Stores a memory; once this returns it is on disk and any search finds it.
@@ -75,7 +77,7 @@ class Engine:
             raise StoreError("invalid_argument", "query is empty")
         prepared = self._query(query[:MAX_QUERY_CHARACTERS])
         candidates = self._memories.candidates(owner, space, prepared, filters)
-        ranked = [found for found in ranking.rank(candidates, limit) if found.score >= min_score]
+        ranked = [found for found in ranking.rank(candidates, prepared, limit) if found.score >= min_score]
         loaded = {memory.id: (memory, text) for memory, text in self._load(owner, ranked)}
         scores = dict(zip(loaded, ranked, strict=False))
         return [
@@ -163,7 +165,7 @@ class Engine:
         return {"embedder": self._embedder.name, "dimensions": self._embedder.dimensions, "lexical": True}
 
     def index_pending(self, limit: int = 256) -> int:
-        """Embeds passages that were saved while the embedder was away; returns how many.
+        """Embeds memories that were saved while the embedder was away; returns how many.
 
         Raises:
             StoreError: `unavailable` while it still is.
@@ -171,10 +173,9 @@ class Engine:
         if self._embedder is None:
             return 0
         owed = self._memories.unindexed(self._embedder.name, limit)
-        if owed:
-            vectors = self._embedder.embed_passages([text for _, text in owed])
-            numbers = [number for number, _ in owed]
-            self._memories.set_vectors(self._embedder.name, [*zip(numbers, vectors, strict=True)])
+        vectors = embed(self._embedder, [content for _, content in owed])
+        for (number, _), of_memory in zip(owed, vectors, strict=True):
+            self._memories.set_vectors(self._embedder.name, number, of_memory)
         return len(owed)
 
     @property
@@ -184,13 +185,20 @@ class Engine:
     def _query(self, query: str) -> Query:
         terms = tuple(lexical.query_terms(query))
         if self._embedder is None:
-            return Query(terms, None, None, 0)
+            return Query(terms, None, None, 0, None)
         try:
             vector = self._embedder.embed_queries([query])[0]
+            background = self._background_of(self._embedder)
         except StoreError as error:
             log.warning("embedder.unavailable", extra={"code": error.code})
-            vector = None
-        return Query(terms, vector, self._embedder.name, self._embedder.dimensions)
+            vector, background = None, None
+        return Query(terms, vector, self._embedder.name, self._embedder.dimensions, background)
+
+    def _background_of(self, embedder: Embedder) -> Background:
+        """Computed once; two threads that both do it first come to the same."""
+        if self._background is None:
+            self._background = background(embedder)
+        return self._background
 
     def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
         memory = Memory(
@@ -214,23 +222,26 @@ class Engine:
             last_used_at=None,
             revision=1,
         )
-        texts = split(memory.content)
+        texts = [text for stretch in split(memory.content) for text in stretch.passages]
         passages = tuple(Passage(text, tuple(lexical.terms(text)), None) for text in texts)
         return Write(memory, app, passages, fingerprint(memory), draft.if_revision)
 
     def _embedded(self, writes: Sequence[Write]) -> list[Write]:
         """The writes with their vectors; without them when the embedder is away."""
-        texts = [passage.text for write in writes for passage in write.passages]
         if self._embedder is None:
             return [*writes]
         try:
-            vectors = iter(self._embedder.embed_passages(texts))
+            vectors = embed(self._embedder, [write.memory.content for write in writes])
         except StoreError as error:
             log.warning("embedder.unavailable", extra={"code": error.code})
             return [*writes]
         return [
             replace(
-                write, passages=tuple(replace(passage, vector=next(vectors)) for passage in write.passages)
+                write,
+                passages=tuple(
+                    replace(passage, vector=vector)
+                    for passage, vector in zip(write.passages, of_memory, strict=True)
+                ),
             )
-            for write in writes
+            for write, of_memory in zip(writes, vectors, strict=True)
         ]

@@ -4,7 +4,7 @@ Any script works with any embedder or with none: words with light stemming, sing
 scripts without spaces, symbols as words of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
@@ -22,10 +22,12 @@ _TOKEN = regex.compile(
     rf"|(?P<symbol>[\p{{So}}\p{{Sm}}\p{{Sc}}--[+<>=~^|`]])",
     regex.VERSION1,
 )
+_CHARACTER = regex.compile(rf"[{_UNSPACED}\p{{Hangul}}]")
 _LATIN_MARKS = regex.compile(r"(?<=\p{Latin}\p{M}*)\p{Mn}+")
 _APOSTROPHE = regex.compile(r"['’](s$)?")
-K1 = 1.2
-B = 0.75
+K1 = 0.5
+B = 0.2
+"""Low, both of them: passages are short and of similar length."""
 MAX_TERM_CHARACTERS = 64
 MAX_QUERY_TERMS = 64
 
@@ -86,7 +88,10 @@ def weights(
     return result
 
 
-def coverage(asked: Sequence[float], matched: float) -> float:
-    """The share of a query's weight that a passage holds, 0 to 1."""
-    total = sum(asked)
-    return matched / total if total else 0.0
+def is_foreign_script(asked: Sequence[str], found: Collection[str]) -> bool:
+    """Whether a query is written in a script that the searched texts do not use at all.
+
+    Told by single characters, which are terms of their own in scripts without spaces.
+    """
+    characters = [term for term in asked if len(term) == 1 and _CHARACTER.fullmatch(term)]
+    return bool(characters) and not any(character in found for character in characters)

@@ -1,14 +1,18 @@
-"""Splitting long content into passages that an embedder reads whole.
+"""Splitting content into passages, each embedded together with what surrounds it.
 
-A memory is found through its best passage. Cuts fall on paragraphs, else on sentences, else on words, else
-between grapheme clusters; every character of the content is in a passage.
+A memory is found through its best passage, which is also its summary. A short passage says exactly one thing
+but may not say of what; so its vector is the mean of its own and of its surroundings', which makes its cosine
+to a query the mean of both cosines. Cuts fall on paragraphs, else on sentences, else on words, else between
+grapheme clusters; every character of the content is in a passage.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import regex
 
-PASSAGE_CHARACTERS = 1200
+PASSAGE_CHARACTERS = 250
+SURROUNDINGS_CHARACTERS = 1200
 _BOUNDARIES = (
     regex.compile(r"\n\s*\n"),
     regex.compile(r"\n|[.!?…](?=\s)\s|[。！？]"),
@@ -17,9 +21,22 @@ _BOUNDARIES = (
 )
 
 
-def split(content: str, limit: int = PASSAGE_CHARACTERS) -> list[str]:
-    """The passages in order, each of 1 to `limit` characters and more than white space."""
-    return [passage for passage in _pieces(content, limit) if passage.strip()]
+@dataclass(frozen=True)
+class Surroundings:
+    """A stretch of content, and the passages that it consists of; white space alone is none."""
+
+    text: str
+    passages: tuple[str, ...]
+
+
+def split(content: str) -> list[Surroundings]:
+    """The content in order, in stretches of at most `SURROUNDINGS_CHARACTERS`."""
+    stretches = _pieces(content, SURROUNDINGS_CHARACTERS)
+    return [Surroundings(text, _passages(text)) for text in stretches if text.strip()]
+
+
+def _passages(text: str) -> tuple[str, ...]:
+    return tuple(piece for piece in _pieces(text, PASSAGE_CHARACTERS) if piece.strip())
 
 
 def _pieces(content: str, limit: int) -> Iterator[str]:

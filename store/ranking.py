@@ -8,11 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from store.backend import Candidates
+from store.backend import Candidates, Query
+from store.lexical import is_foreign_script
 
-VECTOR_SHARE = 0.4
+VECTOR_SHARE = 0.5
 FLOOR = 0.2
-"""Scores below it answer nothing."""
+"""The confidence that at least one passage must reach, or nothing is found."""
+FLOOR_OF_FOREIGN_SCRIPT = 0.02
+"""The same for a query in a script that the space does not use: its cosines are lower throughout."""
+FLOOR_OF_OTHERS = 0.005
+"""The confidence below which a passage is left out even then."""
+COSINE_WEIGHT, COVERAGE_WEIGHT, VAGUENESS_WEIGHT, BIAS = 29.0, 2.7, -1.33, -13.0
+"""A logistic regression over labelled questions and nonsense; see docs/decisions/0004-retrieval.md."""
 
 
 @dataclass(frozen=True)
@@ -25,19 +32,22 @@ class Ranked:
     parts: dict[str, float]
 
 
-def rank(candidates: Candidates, limit: int) -> list[Ranked]:
+def rank(candidates: Candidates, query: Query, limit: int) -> list[Ranked]:
     """The best memories, best first, one passage each."""
     if not len(candidates.memories):
         return []
     fused = fuse(candidates)
-    confident = confidence(candidates)
+    confident = confidence(candidates, query)
+    is_foreign = is_foreign_script(query.terms, candidates.found)
+    if confident.max() < (FLOOR_OF_FOREIGN_SCRIPT if is_foreign else FLOOR):
+        return []
     order = np.argsort(-fused, kind="stable")
     dense_rank = _ranks(np.nan_to_num(candidates.similarity, nan=-1.0))
     lexical_rank = _ranks(candidates.lexical)
     found: dict[int, Ranked] = {}
     for at in order:
         memory = int(candidates.memories[at])
-        if memory in found or confident[at] < FLOOR:
+        if memory in found or confident[at] < FLOOR_OF_OTHERS:
             continue
         found[memory] = Ranked(
             memory,
@@ -59,27 +69,38 @@ def rank(candidates: Candidates, limit: int) -> list[Ranked]:
 
 
 def fuse(candidates: Candidates) -> NDArray[np.float64]:
-    """α·minmax(cosine) + (1-α)·BM25/max, 0 to 1."""
+    """α·minmax(cosine) + (1-α)·BM25/max·√coverage, 0 to 1.
+
+    The best passage by words counts in full only when it holds all that was asked for: of a question in
+    another language the words found are names and numbers, and say little.
+    """
     highest = candidates.lexical.max()
     lexical = candidates.lexical / highest if highest > 0 else candidates.lexical
     similarity = candidates.similarity
     if np.isnan(similarity).all():
-        return lexical
+        plain: NDArray[np.float64] = lexical
+        return plain
     low, high = candidates.lowest, np.nanmax(similarity)
     spread = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
-    return VECTOR_SHARE * np.nan_to_num(spread) + (1 - VECTOR_SHARE) * lexical
+    weight = np.sqrt(candidates.coverage.max())
+    fused: NDArray[np.float64] = VECTOR_SHARE * np.nan_to_num(spread) + (1 - VECTOR_SHARE) * lexical * weight
+    return fused
 
 
-def confidence(candidates: Candidates) -> NDArray[np.float64]:
-    """How sure a passage is an answer at all, 0 to 1, from signals that do not depend on the others."""
-    similarity = candidates.similarity
-    if np.isnan(similarity).all():
-        return np.sqrt(candidates.coverage)
-    background = min(candidates.mean, 0.80) if candidates.total > 20 else 0.78
-    deviation = max(candidates.deviation, 0.02) if candidates.total > 20 else 0.03
-    surprise = (np.nan_to_num(similarity, nan=background) - background) / deviation
-    logit = 3.0 * candidates.coverage + 0.9 * surprise - 2.6
-    result: NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+def confidence(candidates: Candidates, query: Query) -> NDArray[np.float64]:
+    """How sure a passage is an answer at all, 0 to 1, whatever the other passages are."""
+    if np.isnan(candidates.similarity).all() or query.vector is None or query.background is None:
+        by_words: NDArray[np.float64] = np.sqrt(candidates.coverage)
+        return by_words
+    logit = (
+        COSINE_WEIGHT * np.nan_to_num(candidates.similarity)
+        + COVERAGE_WEIGHT * candidates.coverage
+        + VAGUENESS_WEIGHT * query.background.vagueness(query.vector)
+        + BIAS
+    )
+    by_meaning = 1 / (1 + np.exp(-np.clip(logit, -50, 50)))
+    # A passage that holds every word of the query answers it, whatever the model thinks of the two.
+    result: NDArray[np.float64] = np.maximum(by_meaning, candidates.coverage**4)
     return result
 
 

@@ -138,20 +138,29 @@ class SQLiteMemories:
         )
 
     def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
-        """Passages without a vector."""
+        """Forgotten ones too: undoing must find them whole."""
         found = self._database.read.execute(
-            "SELECT n, text FROM passages WHERE vector IS NULL ORDER BY n LIMIT ?", (limit,)
+            """SELECT n, content FROM memories WHERE n IN
+               (SELECT memory FROM passages WHERE model IS NOT ? LIMIT ?)""",
+            (model, limit),
         )
-        return [(number, text) for number, text in found]
+        return [(number, content) for number, content in found]
 
-    def set_vectors(self, model: str, vectors: Sequence[tuple[int, Vector]]) -> None:
-        """And every cache is told."""
+    def set_vectors(self, model: str, memory: int, vectors: Sequence[Vector]) -> None:
+        """And every cache is told; a memory that has changed meanwhile keeps owing."""
         with self._database.write() as connection:
-            for number, vector in vectors:
-                row = connection.execute(
-                    "UPDATE passages SET model = ?, vector = ? WHERE n = ? RETURNING owner, memory",
-                    (model, vector.tobytes(), number),
-                ).fetchone()
-                if row is not None:
-                    change = writing.next_change(connection, row[0])
-                    connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, row[1]))
+            row = connection.execute("SELECT owner FROM memories WHERE n = ?", (memory,)).fetchone()
+            numbers = connection.execute(
+                "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", (memory,)
+            ).fetchall()
+            if row is None or len(numbers) != len(vectors):
+                return
+            connection.executemany(
+                "UPDATE passages SET model = ?, vector = ? WHERE n = ?",
+                [
+                    (model, vector.tobytes(), number)
+                    for (number,), vector in zip(numbers, vectors, strict=True)
+                ],
+            )
+            change = writing.next_change(connection, row[0])
+            connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory))

@@ -59,7 +59,7 @@ _FIRST = (
         memory INTEGER NOT NULL REFERENCES memories (n) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
         text TEXT NOT NULL, length INTEGER NOT NULL, model TEXT, vector BLOB, UNIQUE (memory, ordinal)
     )""",
-    "CREATE INDEX passages_unindexed ON passages (owner, n) WHERE vector IS NULL",
+    "CREATE INDEX passages_model ON passages (model)",
     # Each token carries its owner, so a term's postings are that owner's alone.
     """CREATE VIRTUAL TABLE terms USING fts5(tokens, tokenize="ascii tokenchars '+#$'")""",
     "CREATE VIRTUAL TABLE postings USING fts5vocab('terms', 'instance')",

@@ -27,15 +27,13 @@ def candidates(
     allowed = live & (shelf.states[:used] == STATES.index(filters.state))
     if filters != Filters(state=filters.state):
         allowed &= np.isin(shelf.memories[:used], _matching(connection, owner, space, filters))
-    scores, coverage = _lexical(connection, shelf, owner, query, live)
-    similarity = np.full(used, np.nan)
-    lowest, mean, deviation = 0.0, 0.0, 0.0
+    scores, coverage, found = _lexical(connection, shelf, owner, query, live)
+    similarity, lowest = np.full(used, np.nan), 0.0
     embedded = live & shelf.embedded[:used]
-    if query.vector is not None and embedded.any():
-        cosines = shelf.vectors[:used] @ query.vector
+    if query.vector is not None and query.background is not None and embedded.any():
+        cosines = shelf.cosines(query.vector, query.background.centre)
         similarity[embedded] = cosines[embedded]
-        own = cosines[embedded]
-        lowest, mean, deviation = float(own.min()), float(own.mean()), float(own.std())
+        lowest = float(cosines[embedded].min())
     chosen = _deepest(np.where(allowed, scores, 0.0), np.where(allowed, similarity, np.nan))
     return Candidates(
         memories=shelf.memories[:used][chosen],
@@ -44,9 +42,7 @@ def candidates(
         lexical=scores[chosen],
         coverage=coverage[chosen],
         lowest=lowest,
-        mean=mean,
-        deviation=deviation,
-        total=int(embedded.sum()),
+        found=found,
     )
 
 
@@ -63,16 +59,16 @@ def _deepest(scores: NDArray[np.float64], similarity: NDArray[np.float64]) -> ND
 
 def _lexical(
     connection: sqlite3.Connection, shelf: Shelf, owner: str, query: Query, live: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """BM25 and the covered share of the query for every slot."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
+    """BM25 and the covered share of the query for every slot, and the terms that are found at all."""
     scores = np.zeros(shelf.used)
     matched = np.zeros(shelf.used)
     count = int(live.sum())
     if not count:
-        return scores, matched
+        return scores, matched, frozenset()
     average = float(shelf.lengths[: shelf.used][live].mean())
     prefix = owner_prefix(connection, owner)
-    total = 0.0
+    total, found = 0.0, set()
     for term in query.terms:
         rows = connection.execute(
             "SELECT doc, count(*) FROM postings WHERE term = ? GROUP BY doc", (prefix + term,)
@@ -85,7 +81,9 @@ def _lexical(
         total += weight
         scores[slots] += weight * lexical.weights(frequencies, shelf.lengths[slots], average)
         matched[slots] += weight
-    return scores, matched / total if total else matched
+        if len(slots):
+            found.add(term)
+    return scores, matched / total if total else matched, frozenset(found)
 
 
 def _matching(connection: sqlite3.Connection, owner: str, space: str, filters: Filters) -> list[int]:

@@ -17,6 +17,8 @@ from store.memory import STATES
 GONE = -1
 MAX_BYTES = 256 * 1024 * 1024
 GROWTH = 1.5
+PRIOR = 20
+"""How many vectors of its own a space needs to outweigh the background."""
 
 
 @dataclass
@@ -34,6 +36,11 @@ class Shelf:
     states: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     vectors: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     embedded: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    is_centred: bool = False
+    centre: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    """The mean of the space's vectors, drawn to the model's background while there are few."""
+    distances: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    """Of each vector from the centre."""
     lock: Lock = field(default_factory=Lock)
 
     @property
@@ -58,6 +65,30 @@ class Shelf:
             self.generation = -1
         self._take_in(connection, owner, space)
         self.generation, self.rebuilt = generation, rebuilt
+        self.is_centred = False
+
+    def cosines(self, query: NDArray[np.float32], background: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of each slot's vector to the query, both seen from the centre of the space.
+
+        Vectors of one model share most of their direction, and those of one space share its subject as well.
+        Measured from their centre, what is left tells one from another.
+        """
+        vectors = self.vectors[: self.used]
+        if not self.is_centred:
+            self._find_centre(vectors, background)
+        offset = query - self.centre
+        direction = offset / max(float(np.linalg.norm(offset)), 1e-6)
+        result: NDArray[np.float32] = (vectors @ direction - self.centre @ direction) / self.distances
+        return result
+
+    def _find_centre(self, vectors: NDArray[np.float32], background: NDArray[np.float32]) -> None:
+        weights = (self.embedded[: self.used] & (self.states[: self.used] != GONE)).astype(np.float32)
+        total = PRIOR * background + weights @ vectors
+        self.centre = np.asarray(total / (PRIOR + weights.sum()), np.float32)
+        self.distances = np.linalg.norm(vectors - self.centre, axis=1).astype(np.float32)
+        # A vector at the very centre has no direction; its cosine is 0, not a division by 0.
+        self.distances[self.distances == 0] = 1
+        self.is_centred = True
 
     def _take_in(self, connection: sqlite3.Connection, owner: str, space: str) -> None:
         changed = connection.execute(

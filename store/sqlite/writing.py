@@ -29,7 +29,12 @@ def save(connection: sqlite3.Connection, write: Write, model: str | None, since:
 
 
 def find_duplicate(connection: sqlite3.Connection, write: Write, since: datetime) -> Memory | None:
-    """The live memory that the fingerprint points at, if it is recent enough."""
+    """The live memory that the fingerprint points at, if it is recent enough.
+
+    A write with an `external_id` is known by that alone: two things may say the same.
+    """
+    if write.memory.source.external_id is not None:
+        return None
     row = connection.execute(
         f"""SELECT {rows.SELECT} FROM fingerprints
             JOIN memories ON memories.owner = fingerprints.owner AND memories.id = fingerprints.memory
