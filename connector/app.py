@@ -134,6 +134,8 @@ class Vademecum:
 def create_app(parts: Vademecum) -> Starlette:
     """The ASGI application."""
     settings, server = parts.settings, parts.authorization_server
+    # A wrong state key ends the start, not somebody's login later.
+    server.keys.ring()
     challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)
     sessions = McpServer(
         engine=parts.engine,

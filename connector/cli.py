@@ -7,6 +7,7 @@ import typer
 
 from connector.commands import clients, evaluate, keys, memories, owner, serve, tokens
 from connector.settings import SettingsError
+from oauth.keys import UnreadableKeys
 from store.errors import StoreError
 
 app = typer.Typer(
@@ -45,6 +46,8 @@ def main() -> NoReturn:
     except SettingsError as error:
         for problem in error.problems:
             typer.echo(f"vademecum: {problem}", err=True)
+    except UnreadableKeys as error:
+        typer.echo(f"vademecum: {error}", err=True)
     except StoreError as error:
         typer.echo(f"vademecum: {error.message}", err=True)
     sys.exit(1)

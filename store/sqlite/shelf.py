@@ -78,16 +78,17 @@ class Shelf:
             self._find_centre(vectors, background)
         offset = query - self.centre
         direction = offset / max(float(np.linalg.norm(offset)), 1e-6)
-        result: NDArray[np.float32] = (vectors @ direction - self.centre @ direction) / self.distances
-        return result
+        cosines = (vectors @ direction - self.centre @ direction) / self.distances
+        return np.asarray(cosines, np.float32)
 
     def _find_centre(self, vectors: NDArray[np.float32], background: NDArray[np.float32]) -> None:
         weights = (self.embedded[: self.used] & (self.states[: self.used] != GONE)).astype(np.float32)
         total = PRIOR * background + weights @ vectors
         self.centre = np.asarray(total / (PRIOR + weights.sum()), np.float32)
-        self.distances = np.linalg.norm(vectors - self.centre, axis=1).astype(np.float32)
+        distances: NDArray[np.float32] = np.linalg.norm(vectors - self.centre, axis=1).astype(np.float32)
         # A vector at the very centre has no direction; its cosine is 0, not a division by 0.
-        self.distances[self.distances == 0] = 1
+        distances[distances == 0] = 1
+        self.distances = distances
         self.is_centred = True
 
     def _take_in(self, connection: sqlite3.Connection, owner: str, space: str) -> None:
