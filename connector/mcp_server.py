@@ -6,11 +6,13 @@ The SDK's lowlevel server, stateless, answering in JSON; clients of 2024-11-05 t
 
 import json
 import logging
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -26,7 +28,6 @@ from mcp_types import (
 )
 from mcp_types import Tool as ToolDescription
 from pydantic import BaseModel
-from starlette.concurrency import run_in_threadpool
 
 from connector.access import Principal
 from connector.activity import Activity
@@ -60,6 +61,8 @@ class McpServer:
     public_url: str
     version: str
     surface: Surface = "default"
+    workers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter((os.cpu_count() or 1) + 1))
+    """Tools compute: more threads than cores would wait for each other, and keep the event loop waiting."""
 
     def session_manager(self) -> StreamableHTTPSessionManager:
         """The SDK's ASGI side; `run()` it once, in the application's lifespan."""
@@ -96,7 +99,7 @@ class McpServer:
         started = time.perf_counter()
         status, answer = "error", JsonObject()
         try:
-            answer = await run_in_threadpool(tool, call, params.arguments)
+            answer = await to_thread.run_sync(tool, call, params.arguments, limiter=self.workers)
             status = "ok"
         except StoreError as error:
             status = error.code

@@ -65,7 +65,7 @@ class Server:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -5,6 +5,7 @@ import sys
 
 import typer
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from connector import logs
 from connector.app import Vademecum, create_app
@@ -22,6 +23,8 @@ def serve() -> None:
     """Serve, with the settings of the environment (VADEMECUM_*)."""
     parts = open_installation()
     logs.configure(parts.settings.log_level)
+    # Searches run side by side already; BLAS threads of their own would make each wait for the others.
+    threadpool_limits(1, user_api="blas")
     app = create_app(parts)
     _greet(parts)
     config = uvicorn.Config(

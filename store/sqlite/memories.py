@@ -1,6 +1,8 @@
 """Memories in SQLite."""
 
+import sqlite3
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from store.backend import Candidates, Query, Vector, Write
@@ -11,6 +13,7 @@ from store.sqlite.database import Database, from_micros, to_micros
 from store.sqlite.shelf import Shelves
 
 COMMONEST_TOPICS = 50
+MAX_STATUSES = 1000
 
 
 class SQLiteMemories:
@@ -19,6 +22,7 @@ class SQLiteMemories:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._shelves = Shelves()
+        self._statuses: dict[tuple[str, tuple[str, ...]], tuple[tuple[int, int] | None, Status]] = {}
 
     def save(self, writes: Sequence[Write], model: str | None, duplicates_since: datetime) -> list[Saved]:
         """One transaction for all."""
@@ -121,21 +125,20 @@ class SQLiteMemories:
             )
 
     def status(self, owner: str, spaces: Collection[str]) -> Status:
-        """Counts of what is not forgotten."""
-        live = f"owner = ? AND archived_at IS NULL AND space IN ({','.join('?' * len(spaces))})"
-        parameters = (owner, *spaces)
-        counts_sql = f"SELECT state, count(*) FROM memories WHERE {live} GROUP BY state"  # noqa: S608
-        topics_sql = f"""SELECT topic, count(*) AS total FROM memories WHERE {live} AND state = 'active'
-                         GROUP BY topic ORDER BY total DESC, topic LIMIT ?"""  # noqa: S608
-        updated_sql = f"SELECT max(updated_at) FROM memories WHERE {live}"  # noqa: S608
-        with self._database.snapshot() as connection:
-            counts = connection.execute(counts_sql, parameters).fetchall()
-            topics = connection.execute(topics_sql, (*parameters, COMMONEST_TOPICS)).fetchall()
-            (updated_at,) = connection.execute(updated_sql, parameters).fetchone()
+        """Counts of what is not forgotten; counted anew only when the owner's memories have changed."""
         shelves = tuple(space for space in self.spaces(owner) if space.id in spaces)
-        return Status(
-            dict(counts), tuple(topics), None if updated_at is None else from_micros(updated_at), shelves
-        )
+        with self._database.snapshot() as connection:
+            key = (owner, tuple(space.id for space in shelves))
+            change = connection.execute(
+                "SELECT generation, rebuilt FROM owners WHERE id = ?", (owner,)
+            ).fetchone()
+            counted, status = self._statuses.get(key, (None, None))
+            if status is None or counted != change:
+                status = _count(connection, owner, [space.id for space in shelves])
+                self._statuses[key] = (change, status)
+                if len(self._statuses) > MAX_STATUSES:
+                    self._statuses.pop(next(iter(self._statuses)), None)
+        return replace(status, spaces=shelves)
 
     def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
         """Forgotten ones too: undoing must find them whole."""
@@ -164,3 +167,16 @@ class SQLiteMemories:
             )
             change = writing.next_change(connection, row[0])
             connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory))
+
+
+def _count(connection: sqlite3.Connection, owner: str, spaces: Sequence[str]) -> Status:
+    live = f"owner = ? AND archived_at IS NULL AND space IN ({','.join('?' * len(spaces))})"
+    parameters = (owner, *spaces)
+    counts_sql = f"SELECT state, count(*) FROM memories WHERE {live} GROUP BY state"  # noqa: S608
+    topics_sql = f"""SELECT topic, count(*) AS total FROM memories WHERE {live} AND state = 'active'
+                     GROUP BY topic ORDER BY total DESC, topic LIMIT ?"""  # noqa: S608
+    updated_sql = f"SELECT max(updated_at) FROM memories WHERE {live}"  # noqa: S608
+    counts = connection.execute(counts_sql, parameters).fetchall()
+    topics = connection.execute(topics_sql, (*parameters, COMMONEST_TOPICS)).fetchall()
+    (updated_at,) = connection.execute(updated_sql, parameters).fetchone()
+    return Status(dict(counts), tuple(topics), None if updated_at is None else from_micros(updated_at), ())

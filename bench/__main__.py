@@ -1,0 +1,6 @@
+"""Every benchmark, one after the other."""
+
+from bench import embedder, server
+
+embedder.main()
+server.main()
