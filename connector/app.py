@@ -11,18 +11,21 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import Lifespan
 
 from connector import state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
+from connector.housekeeping import embed_what_is_owed, sweep_what_has_expired
 from connector.identity.passphrase import PassphraseProvider
 from connector.mcp_server import McpServer
 from connector.middleware import HostCheck, RequestLog
@@ -30,7 +33,6 @@ from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
 from connector.settings import Settings
 from connector.tools import catalogue
-from oauth.records import Records
 from oauth.routes import routes as oauth_routes
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
 from store.embedders.local import LocalEmbedder
@@ -75,7 +77,7 @@ class Vademecum:
         return Database(self.settings.database_path, self.now)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> SQLiteRecords:
         """What OAuth and the pages keep."""
         return SQLiteRecords(self.database)
 
@@ -154,30 +156,44 @@ def create_app(parts: Vademecum) -> Starlette:
         scopes_of=catalogue.scopes_of,
     )
 
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with sessions.run():
-            writer = asyncio.create_task(parts.activity.write_in_background())
-            yield
-            writer.cancel()
-            await run_in_threadpool(parts.activity.flush)
-
+    routes: list[BaseRoute] = [
+        Route("/mcp", guard),
+        Route("/mcp/", guard),
+        *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
+        *oauth_routes(server),
+        *health_routes(parts),
+        *page_routes(page_context(parts)),
+    ]
     app = Starlette(
-        routes=[
-            Route("/mcp", guard),
-            Route("/mcp/", guard),
-            *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
-            *oauth_routes(server),
-            *health_routes(parts),
-            *page_routes(page_context(parts)),
+        routes=routes,
+        middleware=[
+            Middleware(RequestLog, paths=[getattr(route, "path", "") for route in routes]),
+            Middleware(HostCheck, public_url=settings.public_url),
         ],
-        middleware=[Middleware(RequestLog), Middleware(HostCheck, public_url=settings.public_url)],
         exception_handlers={HTTPException: _http_error, Exception: _bug},
-        lifespan=lifespan,
+        lifespan=_lifespan(parts, sessions),
     )
     # A redirect to the other spelling of a path would be built from the request's own Host and scheme.
     app.router.redirect_slashes = False
     return app
+
+
+def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifespan[Starlette]:
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with sessions.run():
+            running = [
+                asyncio.create_task(parts.activity.write_in_background()),
+                asyncio.create_task(embed_what_is_owed(parts.engine.index_pending)),
+                asyncio.create_task(sweep_what_has_expired(parts.records.sweep)),
+            ]
+            yield
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            await run_in_threadpool(parts.activity.flush)
+
+    return lifespan
 
 
 def page_context(parts: Vademecum) -> PageContext:

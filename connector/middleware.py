@@ -4,6 +4,7 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -20,8 +21,11 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IGNORECAS
 class RequestLog:
     """Gives the request an id (ours, never the caller's) and logs it once, without its query."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, paths: Collection[str]) -> None:
+        """Args: `paths` are those of the application's routes; any other is logged as `…`."""
         self._app = app
+        self._known = {path for path in paths if "{" not in path}
+        self._prefixes = tuple(path.split("{")[0] for path in paths if "{" in path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -45,18 +49,18 @@ class RequestLog:
                 "http.request",
                 extra={
                     "method": scope["method"],
-                    "path": _logged_path(scope["path"]),
+                    "path": self._logged(scope["path"]),
                     "status": status,
                     "ms": round((time.perf_counter() - started) * 1000, 2),
                 },
             )
             request_id.reset(token)
 
-
-def _logged_path(path: str) -> str:
-    """The path without what only its holder may know: a setup link's token, a memory's id."""
-    first, slash, rest = path[1:].partition("/")
-    return f"/{first}/…" if slash and rest and not first.startswith((".well-known", "static")) else path[:200]
+    def _logged(self, path: str) -> str:
+        """The path without what only its holder may know: a setup link's token, a mistyped secret."""
+        if path in self._known:
+            return path
+        return next((prefix + "…" for prefix in self._prefixes if path.startswith(prefix)), "…")
 
 
 class HostCheck:

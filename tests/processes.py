@@ -34,6 +34,7 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     command: tuple[str, ...] = (sys.executable, "-m", "connector")
+    log_name: str = "server.log"
     directory: Path | None = None
     """Where the process runs; otherwise where the tests do."""
     process: subprocess.Popen[bytes] | None = None
@@ -44,7 +45,7 @@ class Server:
 
     @property
     def log_file(self) -> Path:
-        return self.state_dir / "server.log"
+        return self.state_dir / self.log_name
 
     def env(self) -> dict[str, str]:
         return {

@@ -20,7 +20,10 @@ async def _answer(request: Request) -> PlainTextResponse:
 def client(public_url: str) -> TestClient:
     app = Starlette(
         routes=[Route("/{path:path}", _answer)],
-        middleware=[Middleware(RequestLog), Middleware(HostCheck, public_url=public_url)],
+        middleware=[
+            Middleware(RequestLog, paths=["/mcp", "/setup/{token}"]),
+            Middleware(HostCheck, public_url=public_url),
+        ],
     )
     return TestClient(app, base_url=public_url)
 
@@ -72,10 +75,12 @@ def test_health_is_asked_by_any_address() -> None:
 def test_a_request_is_logged_once_with_its_id_and_without_what_only_its_holder_may_know(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    http = client("https://memory.example.org")
     with caplog.at_level(logging.INFO, logger="connector.middleware"):
-        response = client("https://memory.example.org").get("/setup/very-secret-token?code=also-secret")
-    (record,) = caplog.records
-    assert record.message == "http.request"
-    assert record.__dict__["path"] == "/setup/…"
+        response = http.get("/setup/very-secret-token?code=also-secret")
+        http.get("/mcp?access_token=secret")
+        http.get("/a-secret-typed-as-an-address")
+    assert [record.message for record in caplog.records] == ["http.request"] * 3
+    assert [record.__dict__["path"] for record in caplog.records] == ["/setup/…", "/mcp", "…"]
     assert response.headers["x-request-id"]
-    assert "secret" not in str(record.__dict__)
+    assert "secret" not in "".join(str(record.__dict__) for record in caplog.records)

@@ -1,0 +1,35 @@
+"""What the server does by itself while it serves: late embeddings, and the end of what has expired."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from starlette.concurrency import run_in_threadpool
+
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+EMBED_SECONDS = 30
+SWEEP_SECONDS = 3600
+EMBED_BATCH = 64
+
+
+async def embed_what_is_owed(index_pending: Callable[[int], int]) -> None:
+    """Embeds what was saved while the embedder was away, until cancelled."""
+    while True:
+        embedded = 0
+        try:
+            embedded = await run_in_threadpool(index_pending, EMBED_BATCH)
+        except StoreError as error:
+            log.warning("embedding.still_owed", extra={"code": error.code})
+        await asyncio.sleep(0 if embedded else EMBED_SECONDS)
+
+
+async def sweep_what_has_expired(sweep: Callable[[], int]) -> None:
+    """Deletes expired records: registrations nobody used, codes, sessions; until cancelled."""
+    while True:
+        swept = await run_in_threadpool(sweep)
+        if swept:
+            log.info("records.swept", extra={"records": swept})
+        await asyncio.sleep(SWEEP_SECONDS)
