@@ -28,7 +28,7 @@ from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, sweep_what_has_expired
 from connector.identity.passphrase import PassphraseProvider
 from connector.mcp_server import McpServer
-from connector.middleware import HostCheck, RequestLog
+from connector.middleware import ClientAddress, HostCheck, RequestLog
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
 from connector.settings import Settings
@@ -168,6 +168,7 @@ def create_app(parts: Vademecum) -> Starlette:
         routes=routes,
         middleware=[
             Middleware(RequestLog, paths=[getattr(route, "path", "") for route in routes]),
+            Middleware(ClientAddress, trusted=settings.trusted_proxies),
             Middleware(HostCheck, public_url=settings.public_url),
         ],
         exception_handlers={HTTPException: _http_error, Exception: _bug},

@@ -1,10 +1,11 @@
-"""The outermost ASGI layer: one request id, one log line, and no foreign Host."""
+"""The outermost ASGI layer: one request id, one log line, the client's address, and no foreign Host."""
 
 import logging
 import re
 import secrets
 import time
 from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -61,6 +62,41 @@ class RequestLog:
         if path in self._known:
             return path
         return next((prefix + "…" for prefix in self._prefixes if path.startswith(prefix)), "…")
+
+
+class ClientAddress:
+    """Replaces a trusted proxy's address by that of the client it speaks for.
+
+    Read from the right, the first address of `X-Forwarded-For` that is no trusted proxy is the last one that
+    somebody trusted has seen; what stands left of it anybody may have written.
+    """
+
+    def __init__(self, app: ASGIApp, trusted: Collection[IPv4Network | IPv6Network]) -> None:
+        self._app = app
+        self._trusted = trusted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        if scope["type"] == "http" and client is not None and self._is_trusted(client[0]):
+            hops = ",".join(Headers(scope=scope).getlist("x-forwarded-for")).split(",")
+            for hop in reversed([hop.strip() for hop in hops]):
+                if not _is_address(hop):
+                    break
+                scope["client"] = (hop, 0)
+                if not self._is_trusted(hop):
+                    break
+        await self._app(scope, receive, send)
+
+    def _is_trusted(self, address: str) -> bool:
+        return _is_address(address) and any(ip_address(address) in network for network in self._trusted)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 class HostCheck:

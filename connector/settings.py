@@ -10,6 +10,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -87,6 +88,30 @@ def _default_state_dir(environ: Mapping[str, str]) -> str:
 
 
 Origin = Annotated[str, BeforeValidator(_origin)]
+Network = IPv4Network | IPv6Network
+_NAMED_NETWORKS = {
+    "loopback": ("127.0.0.0/8", "::1/128"),
+    "uniquelocal": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+}
+
+
+def _networks(value: Any) -> Any:
+    """Addresses, networks, and the two names; never everybody."""
+    if not isinstance(value, str):
+        return value
+    found: list[Network] = []
+    for word in value.replace(",", " ").split():
+        for spelled in _NAMED_NETWORKS.get(word, (word,)):
+            try:
+                found.append(ip_network(spelled))
+            except ValueError:
+                raise ValueError(f"{word} is no address or network, nor loopback or uniquelocal") from None
+    if any(network.prefixlen == 0 for network in found):
+        raise ValueError("not everybody can be a trusted proxy")
+    return tuple(found)
+
+
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 Lifetime = Annotated[timedelta, BeforeValidator(_seconds)]
 """Given in seconds."""
 Origins = Annotated[tuple[Origin, ...], BeforeValidator(_words)]
@@ -107,6 +132,7 @@ class Settings(BaseModel):
     embedder: Literal["local", "none"] = "local"
     tool_surface: Literal["default", "full"] = "default"
     allowed_origins: Origins = ()
+    trusted_proxies: Networks = ()
     access_token_lifetime: Lifetime = Field(
         default=timedelta(hours=1), gt=timedelta(0), le=timedelta(hours=1)
     )

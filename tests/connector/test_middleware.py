@@ -1,6 +1,7 @@
 """The outermost layer: foreign hosts are refused, every request is logged once and without secrets."""
 
 import logging
+from ipaddress import ip_network
 
 import pytest
 from starlette.applications import Starlette
@@ -10,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from connector.middleware import HostCheck, RequestLog
+from connector.middleware import ClientAddress, HostCheck, RequestLog
 
 
 async def _answer(request: Request) -> PlainTextResponse:
@@ -84,3 +85,30 @@ def test_a_request_is_logged_once_with_its_id_and_without_what_only_its_holder_m
     assert [record.__dict__["path"] for record in caplog.records] == ["/setup/…", "/mcp", "…"]
     assert response.headers["x-request-id"]
     assert "secret" not in "".join(str(record.__dict__) for record in caplog.records)
+
+
+async def _tell_client(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(request.client.host if request.client else "")
+
+
+@pytest.mark.threat("HH-02")
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client_address"),
+    [
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
+        ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "6.6.6.6, 198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "6.6.6.6, 198.51.100.1, 10.0.0.3", "198.51.100.1"),
+        ("127.0.0.1", "2001:db8::7", "2001:db8::7"),
+        ("127.0.0.1", "6.6.6.6, nonsense", "127.0.0.1"),
+        ("127.0.0.1", "", "127.0.0.1"),
+        ("127.0.0.1", "10.0.0.3", "10.0.0.3"),
+    ],
+)
+def test_only_a_trusted_proxy_says_who_the_client_is(peer: str, forwarded: str, client_address: str) -> None:
+    trusted = [ip_network("127.0.0.0/8"), ip_network("10.0.0.0/8")]
+    app = Starlette(
+        routes=[Route("/", _tell_client)], middleware=[Middleware(ClientAddress, trusted=trusted)]
+    )
+    headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+    assert TestClient(app, client=(peer, 50000)).get("/", headers=headers).text == client_address

@@ -92,3 +92,12 @@ def test_the_env_file_lists_every_setting_with_its_default() -> None:
     assert set(listed) == {name.upper() for name in Settings.model_fields}
     stated = {f"VADEMECUM_{name}": value for name, value in listed.items() if value}
     assert Settings.from_env(stated) == Settings.from_env({})
+
+
+def test_trusted_proxies_are_addresses_networks_or_two_names_and_never_everybody() -> None:
+    settings = Settings.from_env({"VADEMECUM_TRUSTED_PROXIES": "loopback, 192.0.2.1 2001:db8::/32"})
+    assert [str(network) for network in settings.trusted_proxies] == [
+        *("127.0.0.0/8", "::1/128", "192.0.2.1/32", "2001:db8::/32")
+    ]
+    for everybody in ("0.0.0.0/0", "::/0", "*", "all"):
+        assert problems_of(trusted_proxies=everybody)
