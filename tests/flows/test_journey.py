@@ -190,3 +190,21 @@ def test_a_path_that_does_not_exist_is_a_json_404_and_never_a_redirect(http: Tes
     response = http.get(path)
     assert response.status_code == 404
     assert response.json()["error"] == "not_found"
+
+
+@pytest.mark.threat("BR-07")
+def test_openai_s_hosts_step_up_through_the_tool_s_result(host: Host) -> None:
+    redirect_uri = "https://chatgpt.com/connector_platform_oauth_redirect"
+    host.register(redirect_uris=[redirect_uri])
+    code = host.authorize(redirect_uri=redirect_uri, scope="memory:read")["code"]
+    tokens = host.token(
+        grant_type="authorization_code", code=code, redirect_uri=redirect_uri, code_verifier=host.verifier
+    ).json()
+    listed = host.mcp(tokens["access_token"], "tools/list").json()["result"]["tools"]
+    assert {"search", "fetch"} <= {tool["name"] for tool in listed}
+    assert all(tool["securitySchemes"] == tool["_meta"]["securitySchemes"] for tool in listed)
+    result = host.call(tokens["access_token"], "save_context", content="x")
+    assert result["isError"] is True
+    (challenge,) = result["_meta"]["mcp/www_authenticate"]
+    assert 'error="insufficient_scope"' in challenge and 'scope="memory:write"' in challenge
+    assert f'resource_metadata="{PUBLIC_URL}/.well-known/oauth-protected-resource/mcp"' in challenge
