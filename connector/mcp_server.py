@@ -27,7 +27,6 @@ from mcp_types import (
     ToolAnnotations,
 )
 from mcp_types import Tool as ToolDescription
-from pydantic import BaseModel
 
 from connector.access import Principal
 from connector.activity import Activity
@@ -151,12 +150,10 @@ async def _add_security_schemes(ctx: _Context, call_next: CallNext) -> HandlerRe
     The SDK's `Tool` drops members it does not know, so they are added to the dumped result.
     """
     result = await call_next(ctx)
-    if ctx.method != "tools/list" or not isinstance(result, BaseModel):
-        return result
-    dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-    for tool in dumped["tools"]:
-        tool["securitySchemes"] = tool["_meta"]["securitySchemes"]
-    return dumped
+    if ctx.method == "tools/list" and isinstance(result, dict):
+        for tool in result["tools"]:
+            tool["securitySchemes"] = tool["_meta"]["securitySchemes"]
+    return result
 
 
 def _input_schema(name: str) -> Mapping[str, Any] | None:
