@@ -101,8 +101,11 @@ class Memories(Protocol):
     def load(self, owner: str, passages: Sequence[int]) -> list[tuple[Memory, str]]:
         """The memories of these passages with the passages' texts, in that order."""
 
-    def set_archived(self, owner: str, memory_id: str, archived_at: datetime | None) -> bool:
-        """Forgets or restores; False when there is no such memory."""
+    def archive(self, owner: str, memory_id: str, archived_at: datetime) -> None:
+        """Forgets a live memory."""
+
+    def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> bool:
+        """Brings a forgotten memory back; False when none of these spaces holds it."""
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins; False when there is no such live memory."""

@@ -102,15 +102,15 @@ class Engine:
     def forget(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
         """Archives the memory: invisible to every tool, restorable by `restore`."""
         self.fetch(owner, spaces, memory_id)
-        self._memories.set_archived(owner, memory_id, self._now())
+        self._memories.archive(owner, memory_id, self._now())
 
-    def restore(self, owner: str, memory_id: str) -> None:
-        """Undoes `forget`.
+    def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
+        """Undoes `forget`; of a memory that was not forgotten it changes nothing.
 
         Raises:
-            StoreError: `not_found`.
+            StoreError: `not_found`, as `fetch`.
         """
-        if not self._memories.set_archived(owner, memory_id, None):
+        if not self._memories.restore(owner, spaces, memory_id):
             raise StoreError("not_found", NO_SUCH_MEMORY)
 
     def pin(self, owner: str, spaces: Collection[str], memory_id: str, pinned: bool) -> Memory:

@@ -76,20 +76,31 @@ class SQLiteMemories:
         by_number = {row[0]: (rows.from_row(row[2:]), str(row[1])) for row in found}
         return [by_number[number] for number in passages if number in by_number]
 
-    def set_archived(self, owner: str, memory_id: str, archived_at: datetime | None) -> bool:
-        """Forgets or restores; a fingerprint does not outlive being forgotten."""
+    def archive(self, owner: str, memory_id: str, archived_at: datetime) -> None:
+        """A fingerprint does not outlive being forgotten."""
         with self._database.write() as connection:
-            changed = connection.execute(
-                "UPDATE memories SET archived_at = ?, changed = ? WHERE owner = ? AND id = ?",
-                (
-                    None if archived_at is None else to_micros(archived_at),
-                    writing.next_change(connection, owner),
-                    owner,
-                    memory_id,
-                ),
-            ).rowcount
+            self._set_archived(connection, owner, memory_id, to_micros(archived_at))
             writing.forget_fingerprints(connection, owner, memory_id)
-            return bool(changed)
+
+    def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> bool:
+        """Only in the spaces that the asking app may see."""
+        with self._database.write() as connection:
+            row = connection.execute(
+                "SELECT space, archived_at FROM memories WHERE owner = ? AND id = ?", (owner, memory_id)
+            ).fetchone()
+            if row is None or row[0] not in spaces:
+                return False
+            if row[1] is not None:
+                self._set_archived(connection, owner, memory_id, None)
+            return True
+
+    def _set_archived(
+        self, connection: sqlite3.Connection, owner: str, memory_id: str, archived_at: int | None
+    ) -> None:
+        connection.execute(
+            "UPDATE memories SET archived_at = ?, changed = ? WHERE owner = ? AND id = ?",
+            (archived_at, writing.next_change(connection, owner), owner, memory_id),
+        )
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins a live memory."""

@@ -260,7 +260,10 @@ def test_forgetting_hides_and_undoing_brings_back(stand: Stand) -> None:
     refused("not_found", lambda: stand.engine.fetch(stand.owner, [stand.space], saved.memory.id))
     assert found(stand, "spare key") == []
     assert stand.engine.status(stand.owner, [stand.space]).counts == {}
-    stand.engine.restore(stand.owner, saved.memory.id)
+    refused("not_found", lambda: stand.engine.restore(stand.owner, ["elsewhere"], saved.memory.id))
+    stand.engine.restore(stand.owner, [stand.space], saved.memory.id)
+    assert found(stand, "spare key") == [saved.memory.id]
+    stand.engine.restore(stand.owner, [stand.space], saved.memory.id)
     assert found(stand, "spare key") == [saved.memory.id]
 
 

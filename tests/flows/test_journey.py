@@ -208,3 +208,27 @@ def test_openai_s_hosts_step_up_through_the_tool_s_result(host: Host) -> None:
     (challenge,) = result["_meta"]["mcp/www_authenticate"]
     assert 'error="insufficient_scope"' in challenge and 'scope="memory:write"' in challenge
     assert f'resource_metadata="{PUBLIC_URL}/.well-known/oauth-protected-resource/mcp"' in challenge
+
+
+def test_a_memory_is_pinned_forgotten_and_brought_back(host: Host) -> None:
+    access_token = host.connect()["access_token"]
+    saved = host.call(access_token, "save_context", content="The boat leaves at six")["structuredContent"]
+    memory_id = saved["item"]["id"]
+    pinned = host.call(access_token, "pin_context", id=memory_id, pinned=True)["structuredContent"]
+    assert pinned["item"]["metadata"]["pinned"] is True
+    assert host.call(access_token, "forget_context", id=memory_id)["structuredContent"]["forgotten"] is True
+    assert host.call(access_token, "fetch_context", id=memory_id)["isError"] is True
+    assert host.call(access_token, "forget_context", id=memory_id)["isError"] is True
+    undone = host.call(access_token, "forget_context", id=memory_id, undo=True)["structuredContent"]
+    assert undone == {"id": memory_id, "forgotten": False}
+    fetched = host.call(access_token, "fetch_context", id=memory_id)["structuredContent"]["item"]
+    assert fetched["metadata"]["pinned"] is True
+    assert host.call(access_token, "forget_context", id="no-such-memory", undo=True)["isError"] is True
+
+
+def test_a_space_is_chosen_by_name_and_an_unknown_one_is_refused_with_the_names(host: Host) -> None:
+    access_token = host.connect()["access_token"]
+    chosen = host.call(access_token, "use_space", space="default")["structuredContent"]
+    assert chosen["active_space"]["name"] == "default"
+    refused = host.call(access_token, "use_space", space="nowhere")
+    assert refused["isError"] is True and "default" in refused["content"][0]["text"]
