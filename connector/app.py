@@ -31,13 +31,14 @@ from connector.mcp_server import McpServer
 from connector.middleware import ClientAddress, HostCheck, RequestLog
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
-from connector.settings import Settings
+from connector.settings import Settings, SettingsError
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
 from store.embedders.local import LocalEmbedder
 from store.embedders.protocol import Embedder
 from store.engine import Engine
+from store.errors import StoreError
 from store.owners import Owners
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
@@ -63,17 +64,28 @@ class Vademecum:
     settings: Settings
     now: Callable[[], datetime] = utc_now
 
+    def make_state_dir(self) -> None:
+        """Makes the state directory, for its owner's eyes only.
+
+        Raises:
+            SettingsError: it cannot be made.
+        """
+        try:
+            self.settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError([f"VADEMECUM_STATE_DIR: {error}"]) from error
+
     @cached_property
     def state_key(self) -> bytes:
         """The secret that all others are derived from."""
-        self.settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_state_dir()
         given = self.settings.state_key
         return state_key.load(given.get_secret_value() if given else None, self.settings.state_dir)
 
     @cached_property
     def database(self) -> Database:
         """The one SQLite file, migrated."""
-        self.settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_state_dir()
         return Database(self.settings.database_path, self.now)
 
     @cached_property
@@ -171,7 +183,7 @@ def create_app(parts: Vademecum) -> Starlette:
             Middleware(ClientAddress, trusted=settings.trusted_proxies),
             Middleware(HostCheck, public_url=settings.public_url),
         ],
-        exception_handlers={HTTPException: _http_error, Exception: _bug},
+        exception_handlers={HTTPException: _http_error, StoreError: _store_error, Exception: _bug},
         lifespan=_lifespan(parts, sessions),
     )
     # A redirect to the other spelling of a path would be built from the request's own Host and scheme.
@@ -232,6 +244,12 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     names = {404: "not_found", 405: "method_not_allowed"}
     body = {"error": names.get(error.status_code, "invalid_request"), "error_description": error.detail}
     return JSONResponse(body, error.status_code, {"Cache-Control": "no-store", **(error.headers or {})})
+
+
+async def _store_error(request: Request, error: Exception) -> JSONResponse:
+    """The store is away for the moment: nothing is lost, and the client tries again."""
+    body = {"error": "temporarily_unavailable", "error_description": "The store is busy; try again"}
+    return JSONResponse(body, 503, {"Cache-Control": "no-store", "Retry-After": "5"})
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:

@@ -103,6 +103,10 @@ class McpServer:
         except StoreError as error:
             status = error.code
             return _failure(error.code, error.message)
+        except Exception:
+            # The SDK would tell the client the exception's own words.
+            log.exception("tool.failed", extra={"tool": tool.name})
+            return _failure("server_error", "Something went wrong on this server; its log says what")
         finally:
             elapsed_ms = (time.perf_counter() - started) * 1000
             self.activity.tool_called(principal, tool.name, status, elapsed_ms, params.arguments, answer)

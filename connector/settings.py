@@ -77,7 +77,12 @@ def _state_key(value: Any) -> Any:
 
 
 def _seconds(value: Any) -> Any:
-    return timedelta(seconds=int(value)) if isinstance(value, str) and value.strip().isdecimal() else value
+    if not isinstance(value, str):
+        return value
+    try:
+        return timedelta(seconds=int(value))
+    except (ValueError, OverflowError):
+        raise ValueError("must be a number of seconds") from None
 
 
 def _default_state_dir(environ: Mapping[str, str]) -> str:
@@ -176,6 +181,8 @@ class Settings(BaseModel):
         """
         values, problems = _collect(environ)
         values.setdefault("state_dir", _default_state_dir(environ))
+        if "port" in values and "host" not in values:
+            values.setdefault("public_url", f"http://127.0.0.1:{values['port']}")
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:

@@ -22,9 +22,12 @@ def load(configured: bytes | None, state_dir: Path) -> bytes:
     if configured is not None:
         return configured
     path = state_dir / FILE_NAME
-    if not path.exists():
-        _create(path)
-    key = path.read_bytes()
+    try:
+        if not path.exists():
+            _create(path)
+        key = path.read_bytes()
+    except OSError as error:
+        raise SettingsError([f"{path}: {error}"]) from error
     if len(key) != STATE_KEY_BYTES:
         raise SettingsError([f"{path}: {STATE_KEY_BYTES} bytes expected, {len(key)} found"])
     if path.stat().st_mode & 0o077:

@@ -67,7 +67,8 @@ class Candidates:
 
     `similarity` is the centred cosine to the query (NaN without a vector), `lexical` the BM25 score,
     `coverage` the share of the query's weight that the passage holds. `lowest` is the least cosine of any
-    passage of the space, filtered or not; `found` are the query's terms that the space holds at all.
+    passage of the space, filtered or not, and `total` how many of them have a vector; `found` are the query's
+    terms that the space holds at all.
     """
 
     memories: NDArray[np.int64]
@@ -76,6 +77,7 @@ class Candidates:
     lexical: NDArray[np.float64]
     coverage: NDArray[np.float64]
     lowest: float
+    total: int
     found: frozenset[str]
 
 

@@ -12,14 +12,15 @@ from store.backend import Candidates, Query
 from store.lexical import is_foreign_script
 
 VECTOR_SHARE = 0.5
-FLOOR = 0.2
+FLOOR = 0.35
 """The confidence that at least one passage must reach, or nothing is found."""
-FLOOR_OF_FOREIGN_SCRIPT = 0.02
+FLOOR_OF_FOREIGN_SCRIPT = 0.03
 """The same for a query in a script that the space does not use: its cosines are lower throughout."""
-FLOOR_OF_OTHERS = 0.005
+FLOOR_OF_OTHERS = 0.01
 """The confidence below which a passage is left out even then."""
-COSINE_WEIGHT, COVERAGE_WEIGHT, VAGUENESS_WEIGHT, BIAS = 29.0, 2.7, -1.33, -13.0
+COSINE, COVERAGE, VAGUENESS, SIZE, VAGUENESS_BY_SIZE, BIAS = 28.5, 2.7, 0.44, -1.78, -0.27, -0.92
 """A logistic regression over labelled questions and nonsense; see docs/decisions/0004-retrieval.md."""
+SMALLEST_SIZE = 20
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,14 @@ def confidence(candidates: Candidates, query: Query) -> NDArray[np.float64]:
     if np.isnan(candidates.similarity).all() or query.vector is None or query.background is None:
         by_words: NDArray[np.float64] = np.sqrt(candidates.coverage)
         return by_words
+    # Of many passages the nearest is near by chance alone.
+    size = np.log(max(candidates.total, SMALLEST_SIZE))
+    vagueness = query.background.vagueness(query.vector)
     logit = (
-        COSINE_WEIGHT * np.nan_to_num(candidates.similarity)
-        + COVERAGE_WEIGHT * candidates.coverage
-        + VAGUENESS_WEIGHT * query.background.vagueness(query.vector)
+        COSINE * np.nan_to_num(candidates.similarity)
+        + COVERAGE * candidates.coverage
+        + (VAGUENESS + VAGUENESS_BY_SIZE * size) * vagueness
+        + SIZE * size
         + BIAS
     )
     by_meaning = 1 / (1 + np.exp(-np.clip(logit, -50, 50)))

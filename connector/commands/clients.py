@@ -80,7 +80,7 @@ def narrow(
 
 @app.command("revoke")
 def revoke(grant_id: GrantId, owner: OwnerOption = None) -> None:
-    """Disconnect an app: its tokens are dead at once, and it must ask for consent again."""
+    """Disconnect an app: its tokens are dead within five seconds, and it must ask for consent again."""
     parts = open_installation()
     grant = _grant(parts, chosen_owner(parts, owner), grant_id)
     grants.end(parts.authorization_server, grant.grant_id)

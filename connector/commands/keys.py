@@ -18,7 +18,7 @@ def _group() -> None:
 @app.command("rotate")
 def rotate(
     emergency: Annotated[
-        bool, typer.Option("--emergency", help="End every connection and token, at once.")
+        bool, typer.Option("--emergency", help="End every connection and token, within half a minute.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -20,6 +20,7 @@ from connector.commands.output import (
     chosen_space,
     open_installation,
     print_json,
+    printable,
 )
 from connector.tools.core import Reference, Tags, Topic
 from connector.tools.dates import From
@@ -76,7 +77,7 @@ def search(
         print_json({"matches": [match(hit) for hit in hits]})
         return
     for hit in hits:
-        typer.echo(f"{hit.score:.2f}  {hit.memory.id}  {hit.summary}")
+        typer.echo(f"{hit.score:.2f}  {hit.memory.id}  {printable(hit.summary)}")
         for part, value in hit.parts.items():
             typer.echo(f"      {part}: {value:.3f}")
     if not hits:
@@ -169,7 +170,7 @@ def read_rows(file: Path) -> list[Draft]:
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError("invalid_argument", f"{file} cannot be read: {error}") from error
     yield from ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())

@@ -59,3 +59,10 @@ def chosen_space(parts: Vademecum, owner: str, space: str | None) -> Space:
             return each
     names = ", ".join(each.name for each in spaces)
     raise StoreError("not_found", f"no space {space}; there are: {names}")
+
+
+def printable(text: str) -> str:
+    """Stored text for a terminal: control characters could retitle it, or write to the clipboard."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )

@@ -29,10 +29,18 @@ class Database:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._lock = threading.RLock()
-        # Made here, so that it is never, not even for a moment, readable by others.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        self._writer = self._connect()
-        self._migrate()
+        self._readers_lock = threading.Lock()
+        try:
+            # Made here, so that it is never, not even for a moment, readable by others.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._writer = self._connect()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError("unavailable", f"{path} cannot be used as the database: {error}") from error
+        try:
+            self._migrate()
+        except (sqlite3.Error, StoreError) as error:
+            self._writer.close()
+            raise StoreError("unavailable", f"{path} cannot be used as the database: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -42,17 +50,21 @@ class Database:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA temp_store=MEMORY")
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA temp_store=MEMORY")
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _migrate(self) -> None:
         """Forward only; a file that holds anything is copied beside itself first."""
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
-            raise StoreError("unavailable", f"{self.path} was written by a newer version of this program")
+            raise StoreError("unavailable", "it was written by a newer version of this program")
         if version == len(MIGRATIONS):
             return
         with self.write() as connection:
@@ -78,13 +90,21 @@ class Database:
             if connection.in_transaction:
                 yield connection
                 return
-            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                raise StoreError("unavailable", "the database is busy; nothing was changed") from error
             try:
                 yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
+                connection.execute("COMMIT")
+            except BaseException as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreError(
+                        "unavailable", "the database cannot be written; nothing was changed"
+                    ) from error
                 raise
-            connection.execute("COMMIT")
 
     @property
     def read(self) -> sqlite3.Connection:
@@ -93,7 +113,7 @@ class Database:
         if connection is None:
             connection = self._local.connection = self._connect()
             connection.execute("PRAGMA query_only=ON")
-            with self._lock:
+            with self._readers_lock:
                 self._readers.append(connection)
         return connection
 

@@ -42,6 +42,7 @@ def candidates(
         lexical=scores[chosen],
         coverage=coverage[chosen],
         lowest=lowest,
+        total=int(embedded.sum()),
         found=found,
     )
 

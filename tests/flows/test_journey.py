@@ -1,6 +1,8 @@
 """The whole journey in process: register, authorize, token, call, come back, revoke."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from starlette.testclient import TestClient
@@ -232,3 +234,22 @@ def test_a_space_is_chosen_by_name_and_an_unknown_one_is_refused_with_the_names(
     assert chosen["active_space"]["name"] == "default"
     refused = host.call(access_token, "use_space", space="nowhere")
     assert refused["isError"] is True and "default" in refused["content"][0]["text"]
+
+
+@pytest.mark.threat("LG-02")
+def test_a_busy_store_is_503_for_oauth_and_an_error_for_a_tool_and_nothing_is_lost(
+    host: Host, parts: Vademecum
+) -> None:
+    access_token = host.connect()["access_token"]
+    with parts.database.write() as connection:
+        pass
+    connection.execute("PRAGMA busy_timeout=50")
+    with closing(sqlite3.connect(parts.settings.database_path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        registered = host.http.post("/register", json={"redirect_uris": ["https://app.example/cb"]})
+        saved = host.call(access_token, "save_context", content="patience")
+        other.execute("ROLLBACK")
+    assert (registered.status_code, registered.json()["error"]) == (503, "temporarily_unavailable")
+    assert registered.headers["retry-after"]
+    assert saved["isError"] is True and "unavailable" in saved["content"][0]["text"]
+    assert not host.call(access_token, "save_context", content="patience").get("isError")

@@ -14,7 +14,9 @@ def query(*terms: str, background: Background | None = EVERYDAY) -> Query:
     return Query(terms or ("tea",), VECTOR, "model", 2, background)
 
 
-def candidates(*rows: tuple[int, float, float, float], found: frozenset[str] = frozenset()) -> Candidates:
+def candidates(
+    *rows: tuple[int, float, float, float], found: frozenset[str] = frozenset(), total: int = 200
+) -> Candidates:
     """Rows of memory, cosine, BM25 and coverage."""
     memories, similarity, lexical, coverage = zip(*rows, strict=True)
     return Candidates(
@@ -24,6 +26,7 @@ def candidates(*rows: tuple[int, float, float, float], found: frozenset[str] = f
         lexical=np.array(lexical, float),
         coverage=np.array(coverage, float),
         lowest=float(np.nanmin(similarity)) if not np.isnan(similarity).all() else 0.0,
+        total=total,
         found=found,
     )
 
@@ -61,9 +64,15 @@ def test_a_vague_query_needs_a_nearer_passage_than_a_specific_one() -> None:
 
 
 def test_a_question_in_a_script_the_space_does_not_use_is_given_more_room() -> None:
-    far = candidates((1, 0.14, 0.0, 0.0))
+    far = candidates((1, 0.12, 0.0, 0.0))
     assert ranking.rank(far, query("dog"), 10) == []
     assert order(ranking.rank(far, query("狗", "叫", "狗叫"), 10)) == [1]
+
+
+def test_among_few_passages_a_smaller_likeness_is_an_answer() -> None:
+    rows = (1, 0.2, 0.0, 0.0)
+    assert order(ranking.rank(candidates(rows, total=10), query(), 10)) == [1]
+    assert ranking.rank(candidates(rows, total=5_000), query(), 10) == []
 
 
 def test_without_vectors_words_alone_decide() -> None:
@@ -81,5 +90,7 @@ def test_the_limit_counts_memories() -> None:
 @pytest.mark.parametrize("limit", [1, 50])
 def test_nothing_stored_is_nothing_found(limit: int) -> None:
     nothing = np.array([])
-    empty = Candidates(nothing.astype(int), nothing.astype(int), nothing, nothing, nothing, 0.0, frozenset())
+    empty = Candidates(
+        nothing.astype(int), nothing.astype(int), nothing, nothing, nothing, 0.0, 0, frozenset()
+    )
     assert ranking.rank(empty, query(), limit) == []
