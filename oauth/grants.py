@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from oauth import clients, derived_tokens
+from oauth import clients, derived_tokens, personal_tokens
 from oauth.access_tokens import AccessToken
 from oauth.clients import Client
 from oauth.errors import AccessDenied, InvalidGrant, InvalidToken, TemporarilyUnavailable
@@ -221,14 +221,18 @@ def end(server: "AuthorizationServer", grant_id: str) -> None:
 
 
 def end_all(server: "AuthorizationServer") -> int:
-    """The emergency: new keys, and every grant there is has ended.
+    """The emergency: new keys, and every grant and personal token there is has ended.
 
-    Returns: how many grants were ended.
+    Returns: how many were ended.
     """
-    ended = server.records.select(KIND, "epoch", server.keys.replace())
+    epoch = server.keys.replace()
+    ended = server.records.select(KIND, "epoch", epoch)
     for value in ended:
         end(server, str(value["grant_id"]))
-    return len(ended)
+    tokens = server.records.select(personal_tokens.KIND, "epoch", epoch)
+    for value in tokens:
+        personal_tokens.revoke(server, str(value["token_id"]))
+    return len(ended) + len(tokens)
 
 
 def authorize_token(server: "AuthorizationServer", token: AccessToken) -> frozenset[str]:

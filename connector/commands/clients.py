@@ -14,6 +14,8 @@ from store.errors import StoreError
 
 app = typer.Typer(help="The apps that may use the memories.", no_args_is_help=True)
 
+AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
+
 GrantId = Annotated[str, typer.Argument(help="The connection's id, from `clients list`.")]
 
 
@@ -44,6 +46,8 @@ def add(
     json: Json = False,
 ) -> None:
     """Register a client by hand; a secret is printed once."""
+    if auth_method not in AUTH_METHODS:
+        raise StoreError("invalid_argument", f"--auth-method is one of {', '.join(AUTH_METHODS)}")
     metadata = {
         "client_name": name,
         "redirect_uris": redirect_uri,

@@ -61,8 +61,8 @@ def run(
 ) -> None:
     """Load a labelled set into an empty store of its own, ask its questions, and report the measures.
 
-    `{"type":"memory","id","content"}` rows are the corpus, `{"type":"query","query","relevant":[ids]}` rows
-    the questions. The installation's own memories are neither read nor changed.
+    Rows of type memory (`id`, `content`) are the corpus, rows of type query (`query`, `relevant`: the ids
+    that answer it) the questions. The installation's own memories are neither read nor changed.
     """
     corpus, questions = _read(file)
     embedder = open_installation().embedder

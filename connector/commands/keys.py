@@ -18,7 +18,7 @@ def _group() -> None:
 @app.command("rotate")
 def rotate(
     emergency: Annotated[
-        bool, typer.Option("--emergency", help="End every connection and token, within half a minute.")
+        bool, typer.Option("--emergency", help="End every connection and token, within seconds.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -33,7 +33,7 @@ def rotate(
         if json:
             print_json({"ended": ended})
         else:
-            typer.echo(f"{ended} connections ended; every app must be connected anew.")
+            typer.echo(f"{ended} connections and tokens ended; every app must be connected anew.")
         return
     kid = keys.rotate(server)
     if json:

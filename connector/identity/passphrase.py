@@ -123,8 +123,10 @@ class PassphraseProvider:
             StoreError: `invalid_argument`, too short or too long.
         """
         passphrase = _normalized(passphrase)
-        if len(passphrase) < MIN_CHARACTERS:
-            raise StoreError("invalid_argument", f"a passphrase has {MIN_CHARACTERS} characters or more")
+        if len("".join(passphrase.split())) < MIN_CHARACTERS:
+            raise StoreError(
+                "invalid_argument", f"a passphrase has {MIN_CHARACTERS} characters or more, spaces left out"
+            )
         if len(passphrase) > MAX_CHARACTERS:
             raise StoreError("invalid_argument", f"a passphrase has {MAX_CHARACTERS} characters at most")
         return self._hasher.hash(passphrase)
