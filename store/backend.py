@@ -34,6 +34,15 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Owed:
+    """A memory whose embedding is owed, as it was when that was found."""
+
+    number: int
+    revision: int
+    content: str
+
+
+@dataclass(frozen=True)
 class Background:
     """What a model's vectors have in common, measured on everyday sentences.
 
@@ -91,7 +100,7 @@ class Memories(Protocol):
             StoreError: `conflict` when `if_revision` is stale; `not_found` for an unknown space.
         """
 
-    def find_duplicate(self, write: Write, since: datetime) -> Saved | None:
+    def find_duplicate(self, write: Write, model: str | None, since: datetime) -> Saved | None:
         """The live memory that this write would only repeat; asked before embedding, to save the work."""
 
     def find(self, owner: str, memory_id: str) -> Memory | None:
@@ -107,7 +116,11 @@ class Memories(Protocol):
         """Forgets a live memory."""
 
     def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> bool:
-        """Brings a forgotten memory back; False when none of these spaces holds it."""
+        """Brings a forgotten memory back; False when none of these spaces holds it.
+
+        Raises:
+            StoreError: `conflict` when another memory has its `external_id` by now.
+        """
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins; False when there is no such live memory."""
@@ -124,8 +137,11 @@ class Memories(Protocol):
     def status(self, owner: str, spaces: Collection[str]) -> Status:
         """Counts over these spaces."""
 
-    def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
-        """Memories whose embedding is owed, or of another model: their numbers and contents."""
+    def unindexed(self, model: str, limit: int) -> list[Owed]:
+        """Memories whose embedding is owed, or of another model."""
 
-    def set_vectors(self, model: str, memory: int, vectors: Sequence[Vector]) -> None:
-        """Stores embeddings that came late, one for each of the memory's passages in order."""
+    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
+        """Stores embeddings that came late, one for each of the memory's passages in order.
+
+        A memory that has changed meanwhile goes on owing.
+        """

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any
 
 from store import lexical, ranking
 from store.backend import Background, Memories, Passage, Query, Write
+from store.characters import well_formed
 from store.draft import check
 from store.embedders.protocol import Embedder
 from store.embedding import background, embed
@@ -24,6 +26,8 @@ EVERYTHING_ACTIVE = Filters()
 NO_SUCH_MEMORY = "there is no such memory"
 DUPLICATE_WINDOW = timedelta(minutes=15)
 MAX_QUERY_CHARACTERS = 8_192
+MAX_PASSAGES_AT_ONCE = 200
+"""A save that has more is answered before they are embedded: a caller waits two seconds, not twenty."""
 
 
 class Engine:
@@ -42,20 +46,27 @@ class Engine:
         Raises:
             StoreError: `invalid_argument`, `too_large`, `conflict`, or `not_found` for the space.
         """
-        return self.import_many(owner, space, app, [draft])[0]
+        return self._store(owner, space, app, [draft], MAX_PASSAGES_AT_ONCE)[0]
 
     def import_many(self, owner: str, space: str, app: str, drafts: Sequence[Draft]) -> list[Saved]:
-        """Stores several in one transaction, all or none.
+        """Stores several in one transaction, all or none, and embeds them however long it takes.
 
         Raises:
             StoreError: as `save`.
         """
+        return self._store(owner, space, app, drafts, None)
+
+    def _store(
+        self, owner: str, space: str, app: str, drafts: Sequence[Draft], max_passages: int | None
+    ) -> list[Saved]:
         now = self._now()
         writes = [self._prepare(owner, space, app, check(draft), now) for draft in drafts]
         since = now - DUPLICATE_WINDOW
-        known = [self._memories.find_duplicate(write, since) for write in writes]
+        known = [self._memories.find_duplicate(write, self._model, since) for write in writes]
         fresh = [write for write, duplicate in zip(writes, known, strict=True) if duplicate is None]
-        stored = iter(self._memories.save(self._embedded(fresh), self._model, since) if fresh else ())
+        if sum(len(write.passages) for write in fresh) <= (max_passages or sys.maxsize):
+            fresh = self._embedded(fresh)
+        stored = iter(self._memories.save(fresh, self._model, since) if fresh else ())
         return [duplicate or next(stored) for duplicate in known]
 
     def search(
@@ -75,8 +86,8 @@ class Engine:
         """
         if not query.strip():
             raise StoreError("invalid_argument", "query is empty")
-        prepared = self._query(query[:MAX_QUERY_CHARACTERS])
-        candidates = self._memories.candidates(owner, space, prepared, filters)
+        prepared = self._query(well_formed(query[:MAX_QUERY_CHARACTERS]))
+        candidates = self._memories.candidates(owner, space, prepared, _well_formed(filters))
         ranked = [found for found in ranking.rank(candidates, prepared, limit) if found.score >= min_score]
         loaded = {memory.id: (memory, text) for memory, text in self._load(owner, ranked)}
         scores = dict(zip(loaded, ranked, strict=False))
@@ -94,7 +105,7 @@ class Engine:
         Raises:
             StoreError: `not_found`, the same for an unknown, foreign, forgotten or hidden one.
         """
-        memory = self._memories.find(owner, memory_id)
+        memory = self._memories.find(owner, well_formed(memory_id))
         if memory is None or memory.space not in spaces:
             raise StoreError("not_found", NO_SUCH_MEMORY)
         return memory
@@ -108,9 +119,9 @@ class Engine:
         """Undoes `forget`; of a memory that was not forgotten it changes nothing.
 
         Raises:
-            StoreError: `not_found`, as `fetch`.
+            StoreError: `not_found`, as `fetch`; `conflict` when its `external_id` has been saved anew.
         """
-        if not self._memories.restore(owner, spaces, memory_id):
+        if not self._memories.restore(owner, spaces, well_formed(memory_id)):
             raise StoreError("not_found", NO_SUCH_MEMORY)
 
     def pin(self, owner: str, spaces: Collection[str], memory_id: str, pinned: bool) -> Memory:
@@ -173,9 +184,9 @@ class Engine:
         if self._embedder is None:
             return 0
         owed = self._memories.unindexed(self._embedder.name, limit)
-        vectors = embed(self._embedder, [content for _, content in owed])
-        for (number, _), of_memory in zip(owed, vectors, strict=True):
-            self._memories.set_vectors(self._embedder.name, number, of_memory)
+        vectors = embed(self._embedder, [memory.content for memory in owed])
+        for memory, of_memory in zip(owed, vectors, strict=True):
+            self._memories.set_vectors(self._embedder.name, memory, of_memory)
         return len(owed)
 
     @property
@@ -245,3 +256,9 @@ class Engine:
             )
             for write, of_memory in zip(writes, vectors, strict=True)
         ]
+
+
+def _well_formed(filters: Filters) -> Filters:
+    """Stored text has no lone surrogates, so what asks for one asks for its replacement."""
+    topic = None if filters.topic is None else well_formed(filters.topic)
+    return replace(filters, topic=topic, tags=tuple(well_formed(tag) for tag in filters.tags))

@@ -25,9 +25,8 @@ class Database:
         """
         self.path = path
         self.now = now
-        self._closed = False
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.RLock()
         self._readers_lock = threading.Lock()
         try:
@@ -113,9 +112,18 @@ class Database:
         if connection is None:
             connection = self._local.connection = self._connect()
             connection.execute("PRAGMA query_only=ON")
-            with self._readers_lock:
-                self._readers.append(connection)
+            self._keep(connection)
         return connection
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        """Closes the readers of threads that have ended; worker threads come and go by the thousand."""
+        with self._readers_lock:
+            readers, self._readers = self._readers, [(threading.current_thread(), connection)]
+            for thread, reader in readers:
+                if thread.is_alive():
+                    self._readers.append((thread, reader))
+                else:
+                    reader.close()
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -137,8 +145,8 @@ class Database:
 
     def close(self) -> None:
         """Ends every connection; the file is whole without it."""
-        with self._lock:
-            for connection in (self._writer, *self._readers):
+        with self._lock, self._readers_lock:
+            for connection in (self._writer, *(reader for _, reader in self._readers)):
                 connection.close()
             self._readers.clear()
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from store.backend import Candidates, Query, Vector, Write
+from store.backend import Candidates, Owed, Query, Vector, Write
 from store.errors import StoreError
 from store.memory import Filters, Memory, Saved, Space, Status
 from store.sqlite import rows, search, writing
@@ -36,18 +36,13 @@ class SQLiteMemories:
                     raise StoreError("not_found", "no such space")
             return [writing.save(connection, write, model, duplicates_since) for write in writes]
 
-    def find_duplicate(self, write: Write, since: datetime) -> Saved | None:
+    def find_duplicate(self, write: Write, model: str | None, since: datetime) -> Saved | None:
         """Read without a lock: a saver who loses the race meets the duplicate again under it."""
-        connection = self._database.read
-        known = writing.find_external(connection, write)
-        if known is not None:
-            is_same = known.archived_at is None and writing.repeats(known, write.memory)
-            duplicate = known if is_same and write.if_revision in (None, known.revision) else None
-        else:
+        with self._database.snapshot() as connection:
             duplicate = writing.find_duplicate(connection, write, since)
-        if duplicate is None:
-            return None
-        return Saved(duplicate, "duplicate", writing.is_indexed(connection, duplicate))
+            if duplicate is None:
+                return None
+            return Saved(duplicate, "duplicate", writing.is_indexed(connection, duplicate, model))
 
     def find(self, owner: str, memory_id: str) -> Memory | None:
         """One look-up led by the owner."""
@@ -91,7 +86,10 @@ class SQLiteMemories:
             if row is None or row[0] not in spaces:
                 return False
             if row[1] is not None:
-                self._set_archived(connection, owner, memory_id, None)
+                try:
+                    self._set_archived(connection, owner, memory_id, None)
+                except sqlite3.IntegrityError as error:
+                    raise StoreError("conflict", "its external_id has been saved anew since") from error
             return True
 
     def _set_archived(
@@ -151,21 +149,28 @@ class SQLiteMemories:
                     self._statuses.pop(next(iter(self._statuses)), None)
         return replace(status, spaces=shelves)
 
-    def unindexed(self, model: str, limit: int) -> list[tuple[int, str]]:
-        """Forgotten ones too: undoing must find them whole."""
-        found = self._database.read.execute(
-            """SELECT n, content FROM memories WHERE n IN
-               (SELECT memory FROM passages WHERE model IS NOT ? LIMIT ?)""",
-            (model, limit),
-        )
-        return [(number, content) for number, content in found]
+    def unindexed(self, model: str, limit: int) -> list[Owed]:
+        """Forgotten ones too: undoing must find them whole.
 
-    def set_vectors(self, model: str, memory: int, vectors: Sequence[Vector]) -> None:
-        """And every cache is told; a memory that has changed meanwhile keeps owing."""
+        Asked as three ranges of one index, for `IS NOT` would walk over every passage there is.
+        """
+        found = self._database.read.execute(
+            """SELECT n, revision, content FROM memories WHERE n IN (
+                   SELECT memory FROM passages WHERE model IS NULL
+                   UNION ALL SELECT memory FROM passages WHERE model < :model
+                   UNION ALL SELECT memory FROM passages WHERE model > :model LIMIT :limit)""",
+            {"model": model, "limit": limit},
+        )
+        return [Owed(number, revision, content) for number, revision, content in found]
+
+    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
+        """And every cache is told."""
         with self._database.write() as connection:
-            row = connection.execute("SELECT owner FROM memories WHERE n = ?", (memory,)).fetchone()
+            row = connection.execute(
+                "SELECT owner FROM memories WHERE n = ? AND revision = ?", (memory.number, memory.revision)
+            ).fetchone()
             numbers = connection.execute(
-                "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", (memory,)
+                "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", (memory.number,)
             ).fetchall()
             if row is None or len(numbers) != len(vectors):
                 return
@@ -177,7 +182,7 @@ class SQLiteMemories:
                 ],
             )
             change = writing.next_change(connection, row[0])
-            connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory))
+            connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory.number))
 
 
 def _count(connection: sqlite3.Connection, owner: str, spaces: Sequence[str]) -> Status:

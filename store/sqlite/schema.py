@@ -39,7 +39,8 @@ _FIRST = (
         n INTEGER PRIMARY KEY, owner TEXT NOT NULL, id TEXT NOT NULL, space TEXT NOT NULL, app TEXT NOT NULL,
         content TEXT NOT NULL, topic TEXT NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
         tags TEXT NOT NULL, modality TEXT NOT NULL, artifact_refs TEXT NOT NULL, pinned INTEGER NOT NULL,
-        source TEXT NOT NULL, origin TEXT NOT NULL, external_id TEXT, retrieval_text TEXT,
+        source TEXT NOT NULL, origin TEXT NOT NULL, external_id TEXT,
+        is_proposal INTEGER NOT NULL DEFAULT 0, retrieval_text TEXT,
         valid_from INTEGER, valid_until INTEGER, superseded_by TEXT,
         created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, last_used_at INTEGER,
         revision INTEGER NOT NULL, archived_at INTEGER, changed INTEGER NOT NULL, UNIQUE (owner, id),
@@ -47,8 +48,9 @@ _FIRST = (
     )""",
     "CREATE INDEX memories_changed ON memories (owner, space, changed)",
     "CREATE INDEX memories_created ON memories (owner, space, created_at, id)",
-    """CREATE UNIQUE INDEX memories_external ON memories (owner, space, app, external_id)
-        WHERE external_id IS NOT NULL""",
+    # A forgotten memory frees its external_id; beside a live one, one proposal may wait to change it.
+    """CREATE UNIQUE INDEX memories_external ON memories (owner, space, app, external_id, is_proposal)
+        WHERE external_id IS NOT NULL AND archived_at IS NULL AND (is_proposal = 0 OR state = 'pending')""",
     """CREATE TABLE revisions (
         owner TEXT NOT NULL, memory TEXT NOT NULL, revision INTEGER NOT NULL, value TEXT NOT NULL,
         created_at INTEGER NOT NULL, PRIMARY KEY (owner, memory, revision),

@@ -16,25 +16,55 @@ from store.sqlite.database import to_micros
 def save(connection: sqlite3.Connection, write: Write, model: str | None, since: datetime) -> Saved:
     """One write; the caller holds the transaction."""
     known = find_external(connection, write)
-    if known is not None:
-        return _revise(connection, known, write, model)
-    if write.if_revision is not None:
-        raise StoreError("conflict", "there is no such memory yet, so no revision of it")
+    if write.if_revision is not None and (known is None or known.revision != write.if_revision):
+        current = "there is none yet" if known is None else f"its revision is {known.revision}"
+        raise StoreError("conflict", f"the memory is not at that revision: {current}")
     duplicate = find_duplicate(connection, write, since)
     if duplicate is not None:
-        return Saved(duplicate, "duplicate", is_indexed(connection, duplicate))
-    _insert(connection, write, model)
-    status: WriteStatus = "pending" if write.memory.state == "pending" else "created"
-    return Saved(write.memory, status, _has_vectors(write.passages, model))
+        return Saved(duplicate, "duplicate", is_indexed(connection, duplicate, model))
+    if known is not None and _is_untrusted(write.memory, known):
+        write = replace(write, memory=_proposal(write.memory, known))
+        known = find_external(connection, write, is_proposal=True)
+        _put(connection, known, write, model, is_proposal=True)
+    else:
+        _put(connection, known, write, model)
+    stored = write.memory if known is None else next_revision(known, write.memory)
+    status: WriteStatus = "created" if known is None else "updated"
+    return Saved(stored, "pending" if stored.state == "pending" else status, _has_vectors(write, model))
 
 
 def find_duplicate(connection: sqlite3.Connection, write: Write, since: datetime) -> Memory | None:
-    """The live memory that the fingerprint points at, if it is recent enough.
+    """The live memory that already says what the write says.
 
-    A write with an `external_id` is known by that alone: two things may say the same.
+    A write with an `external_id` is known by that alone, however old: two things may say the same.
     """
-    if write.memory.source.external_id is not None:
+    if write.memory.source.external_id is None:
+        return _find_fingerprint(connection, write, since)
+    known = find_external(connection, write)
+    if known is None or write.if_revision not in (None, known.revision):
         return None
+    if _repeats(known, write.memory):
+        return known
+    if not _is_untrusted(write.memory, known):
+        return None
+    proposal = find_external(connection, write, is_proposal=True)
+    is_same = proposal is not None and _repeats(proposal, _proposal(write.memory, known))
+    return proposal if is_same else None
+
+
+def find_external(connection: sqlite3.Connection, write: Write, is_proposal: bool = False) -> Memory | None:
+    """The live memory with the same `external_id`, of this owner, space and app, or what would change it."""
+    memory = write.memory
+    which = "is_proposal = 1 AND state = 'pending'" if is_proposal else "is_proposal = 0"
+    row = connection.execute(
+        f"""SELECT {rows.SELECT} FROM memories WHERE owner = ? AND space = ? AND app = ? AND external_id = ?
+            AND archived_at IS NULL AND {which}""",  # noqa: S608 - constant text
+        (memory.owner, memory.space, write.app, memory.source.external_id),
+    ).fetchone()
+    return None if row is None else rows.from_row(row)
+
+
+def _find_fingerprint(connection: sqlite3.Connection, write: Write, since: datetime) -> Memory | None:
     row = connection.execute(
         f"""SELECT {rows.SELECT} FROM fingerprints
             JOIN memories ON memories.owner = fingerprints.owner AND memories.id = fingerprints.memory
@@ -45,69 +75,84 @@ def find_duplicate(connection: sqlite3.Connection, write: Write, since: datetime
     return None if row is None else rows.from_row(row)
 
 
-def find_external(connection: sqlite3.Connection, write: Write) -> Memory | None:
-    """The memory with the same `external_id`, of this owner, space and app."""
-    external_id = write.memory.source.external_id
-    if external_id is None:
-        return None
-    row = connection.execute(
-        f"""SELECT {rows.SELECT} FROM memories
-            WHERE owner = ? AND space = ? AND app = ? AND external_id = ?""",  # noqa: S608 - constant columns
-        (write.memory.owner, write.memory.space, write.app, external_id),
-    ).fetchone()
-    return None if row is None else rows.from_row(row)
+def _is_untrusted(proposed: Memory, known: Memory) -> bool:
+    """Text of untrusted origin never changes what the owner relies on: it waits as a memory of its own."""
+    return proposed.state == "pending" and known.state != "pending"
 
 
-def repeats(known: Memory, proposed: Memory) -> bool:
-    """Whether the proposal says nothing new of a live memory."""
+def _proposal(proposed: Memory, known: Memory) -> Memory:
+    lineage = (*proposed.source.derived_from, known.id)
+    return replace(proposed, source=replace(proposed.source, derived_from=lineage))
+
+
+def _repeats(known: Memory, proposed: Memory) -> bool:
+    """Whether the proposal says nothing new of a live memory.
+
+    What the owner has deprecated or merged since does not come back by being sent again, and a memory that
+    untrusted text merely repeats has nothing to wait for.
+    """
+    state, origin = proposed.state, proposed.source.origin
+    if (known.state in ("deprecated", "merged") and state == "active") or _is_untrusted(proposed, known):
+        state = known.state
+    if _is_untrusted(proposed, known):
+        origin = known.source.origin
     same = replace(
         proposed,
         id=known.id,
+        state=state,
         created_at=known.created_at,
         updated_at=known.updated_at,
         last_used_at=known.last_used_at,
         revision=known.revision,
         superseded_by=known.superseded_by,
         pinned=known.pinned,
-        source=replace(proposed.source, client_name=known.source.client_name),
+        source=replace(proposed.source, client_name=known.source.client_name, origin=origin),
     )
     return same == known
 
 
-def _revise(connection: sqlite3.Connection, known: Memory, write: Write, model: str | None) -> Saved:
-    """The next revision under the same id; the old one is kept."""
-    if write.if_revision not in (None, known.revision):
-        raise StoreError("conflict", f"the memory has changed: its revision is {known.revision}")
-    if known.archived_at is None and repeats(known, write.memory):
-        return Saved(known, "duplicate", is_indexed(connection, known))
-    if write.memory.state == "pending" and known.state != "pending":
-        # Text of untrusted origin never changes what the owner relies on: it waits as a memory of its own.
-        proposal = replace(
-            write.memory,
-            source=replace(
-                write.memory.source,
-                external_id=None,
-                derived_from=(*write.memory.source.derived_from, known.id),
-            ),
-        )
-        _insert(connection, replace(write, memory=proposal), model)
-        return Saved(proposal, "pending", _has_vectors(write.passages, model))
-    revised = replace(
-        write.memory,
+def next_revision(known: Memory, proposed: Memory) -> Memory:
+    """The proposal under the known memory's id."""
+    return replace(
+        proposed,
         id=known.id,
         created_at=known.created_at,
         last_used_at=known.last_used_at,
         revision=known.revision + 1,
         pinned=known.pinned,
     )
-    number = keep_revision(connection, known)
-    drop_index(connection, number)
-    row = rows.to_row(revised) | _bookkeeping(connection, revised, write.app)
-    assignments = ", ".join(f"{column} = :{column}" for column in row)
-    connection.execute(f"UPDATE memories SET {assignments} WHERE n = :n", row | {"n": number})  # noqa: S608
-    index(connection, revised.owner, number, write.passages, model)
-    _remember(connection, revised, write.fingerprint)
-    return Saved(revised, "updated", _has_vectors(write.passages, model))
+
+
+def _put(
+    connection: sqlite3.Connection,
+    known: Memory | None,
+    write: Write,
+    model: str | None,
+    is_proposal: bool = False,
+) -> None:
+    """Inserts, or makes the next revision under the same id; the old one is kept."""
+    memory = write.memory if known is None else next_revision(known, write.memory)
+    row = rows.to_row(memory) | {
+        "app": write.app,
+        "origin": memory.source.origin,
+        "external_id": memory.source.external_id,
+        "is_proposal": int(is_proposal),
+        "changed": next_change(connection, memory.owner),
+    }
+    if known is None:
+        names, values = ", ".join(row), ", ".join(f":{column}" for column in row)
+        inserted = connection.execute(f"INSERT INTO memories ({names}) VALUES ({values})", row)  # noqa: S608
+        number = int(inserted.lastrowid or 0)
+    else:
+        number = keep_revision(connection, known)
+        drop_index(connection, number)
+        assignments = ", ".join(f"{column} = :{column}" for column in row)
+        connection.execute(f"UPDATE memories SET {assignments} WHERE n = :n", row | {"n": number})  # noqa: S608
+    index(connection, memory.owner, number, write.passages, model)
+    connection.execute(
+        "INSERT OR REPLACE INTO fingerprints VALUES (?, ?, ?, ?)",
+        (memory.owner, write.fingerprint, memory.id, to_micros(memory.updated_at)),
+    )
 
 
 def keep_revision(connection: sqlite3.Connection, memory: Memory) -> int:
@@ -135,32 +180,6 @@ def next_change(connection: sqlite3.Connection, owner: str) -> int:
         "UPDATE owners SET generation = generation + 1 WHERE id = ? RETURNING generation", (owner,)
     ).fetchone()
     return int(generation)
-
-
-def _insert(connection: sqlite3.Connection, write: Write, model: str | None) -> None:
-    memory = write.memory
-    row = rows.to_row(memory) | _bookkeeping(connection, memory, write.app)
-    names = ", ".join(row)
-    values = ", ".join(f":{column}" for column in row)
-    number = connection.execute(f"INSERT INTO memories ({names}) VALUES ({values})", row).lastrowid  # noqa: S608
-    index(connection, memory.owner, int(number or 0), write.passages, model)
-    _remember(connection, memory, write.fingerprint)
-
-
-def _bookkeeping(connection: sqlite3.Connection, memory: Memory, app: str) -> dict[str, str | int | None]:
-    return {
-        "app": app,
-        "origin": memory.source.origin,
-        "external_id": memory.source.external_id,
-        "changed": next_change(connection, memory.owner),
-    }
-
-
-def _remember(connection: sqlite3.Connection, memory: Memory, fingerprint: bytes) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO fingerprints VALUES (?, ?, ?, ?)",
-        (memory.owner, fingerprint, memory.id, to_micros(memory.updated_at)),
-    )
 
 
 def index(
@@ -199,15 +218,17 @@ def owner_prefix(connection: sqlite3.Connection, owner: str) -> str:
     return f"{row[0]}x"
 
 
-def is_indexed(connection: sqlite3.Connection, memory: Memory) -> bool:
+def is_indexed(connection: sqlite3.Connection, memory: Memory, model: str | None) -> bool:
     """Whether no embedding of the memory is owed."""
+    if model is None:
+        return True
     row = connection.execute(
         """SELECT 1 FROM passages JOIN memories ON memories.n = passages.memory
-           WHERE memories.owner = ? AND memories.id = ? AND vector IS NULL""",
-        (memory.owner, memory.id),
+           WHERE memories.owner = ? AND memories.id = ? AND model IS NOT ?""",
+        (memory.owner, memory.id, model),
     ).fetchone()
     return row is None
 
 
-def _has_vectors(passages: Sequence[Passage], model: str | None) -> bool:
-    return model is None or all(passage.vector is not None for passage in passages)
+def _has_vectors(write: Write, model: str | None) -> bool:
+    return model is None or all(passage.vector is not None for passage in write.passages)

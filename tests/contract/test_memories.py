@@ -10,6 +10,7 @@ import pytest
 from store.errors import StoreError
 from store.memory import Draft, Filters, Saved, Source
 from tests.contract.conftest import Stand
+from tests.store.fakes import FakeEmbedder
 
 KEY = "The spare key hangs behind the pantry door"
 
@@ -140,6 +141,17 @@ def test_the_same_external_id_is_the_next_revision_of_the_same_memory(stand: Sta
     assert found(stand, "1234") == [first.memory.id]
 
 
+def test_what_was_forgotten_does_not_come_back_by_being_sent_again(stand: Stand) -> None:
+    first = save(stand, **external("the gate code is 4711"))
+    stand.engine.forget(stand.owner, [stand.space], first.memory.id)
+    again = save(stand, **external("the gate code is 1234"))
+    assert (again.write_status, again.memory.id == first.memory.id) == ("created", False)
+    refused("conflict", lambda: stand.engine.restore(stand.owner, [stand.space], first.memory.id))
+    stand.engine.forget(stand.owner, [stand.space], again.memory.id)
+    stand.engine.restore(stand.owner, [stand.space], first.memory.id)
+    assert found(stand, "gate code") == [first.memory.id]
+
+
 def test_two_external_ids_may_say_the_same(stand: Stand) -> None:
     one = save(stand, source=Source(external_id="a"))
     two = save(stand, source=Source(external_id="b"))
@@ -171,6 +183,21 @@ def test_untrusted_text_waits_and_never_changes_what_is_relied_on(stand: Stand) 
     assert found(stand, "gate code", Filters(state="pending")) == [proposed.memory.id]
 
 
+def test_untrusted_text_waits_once_however_often_it_is_sent(stand: Stand) -> None:
+    untrusted = Source(origin="external", external_id="doc-1")
+    first = save(stand, **external("the gate code is 4711"))
+    proposed = save(stand, "the gate code is 6666", source=untrusted)
+    stand.clock.advance(timedelta(days=1))
+    again = save(stand, "the gate code is 6666", source=untrusted)
+    assert (again.write_status, again.memory.id) == ("duplicate", proposed.memory.id)
+    changed = save(stand, "the gate code is 7777", source=untrusted)
+    assert (changed.write_status, changed.memory.id) == ("pending", proposed.memory.id)
+    assert changed.memory.revision == 2
+    assert stand.engine.status(stand.owner, [stand.space]).counts == {"active": 1, "pending": 1}
+    same = save(stand, "the gate code is 4711", source=untrusted)
+    assert (same.write_status, same.memory.id) == ("duplicate", first.memory.id)
+
+
 def test_without_the_embedder_it_is_stored_and_found_by_its_words_and_embedded_later(stand: Stand) -> None:
     assert stand.embedder is not None
     stand.embedder.is_away = True
@@ -181,6 +208,49 @@ def test_without_the_embedder_it_is_stored_and_found_by_its_words_and_embedded_l
     assert stand.engine.index_pending() == 1
     assert stand.engine.index_pending() == 0
     assert save(stand).indexed is True
+
+
+def test_content_too_long_to_embed_at_once_is_embedded_later(stand: Stand) -> None:
+    saved = save(stand, "The hedge was cut in March by the neighbour. " * 2_000)
+    assert saved.indexed is False
+    assert found(stand, "hedge neighbour") == [saved.memory.id]
+    assert stand.engine.index_pending() == 1
+    assert stand.engine.index_pending() == 0
+
+
+def test_an_embedding_that_comes_after_the_next_revision_is_not_kept(stand: Stand) -> None:
+    assert stand.embedder is not None
+    stand.embedder.is_away = True
+    save(stand, **external("the gate code is 4711"))
+    (owed,) = stand.backend.memories.unindexed("fake", 10)
+    save(stand, **external("the gate code is 1234"))
+    stand.embedder.is_away = False
+    stand.backend.memories.set_vectors("fake", owed, [stand.embedder.embed_passages([owed.content])[0]])
+    assert stand.engine.index_pending() == 1
+
+
+def test_another_embedder_embeds_everything_again_and_search_goes_on_meanwhile(stand: Stand) -> None:
+    saved = save(stand)
+    other = stand.another_process(FakeEmbedder(name="other", dimensions=32))
+    assert [hit.memory.id for hit in other.search(stand.owner, stand.space, "pantry")] == [saved.memory.id]
+    assert other.index_pending() == 1
+    assert other.index_pending() == 0
+    (hit,) = other.search(stand.owner, stand.space, "pantry", explain=True)
+    assert hit.parts["vector"] > 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [Source(url="\ud83d"), Source(session="a\ud83d"), Source(external_id="\ud83d", derived_from=("\ud83d",))],
+)
+def test_no_text_is_too_broken_to_be_kept_or_asked_for(stand: Stand, source: Source) -> None:
+    saved = save(stand, source=source, artifact_refs=("\ud83d",))
+    assert saved.memory.artifact_refs == ("\ufffd",)
+    assert found(stand, "spare \ud83d key \0") == [saved.memory.id]
+    assert found(stand, "spare key", Filters(topic="\ud83d", tags=("\ud83d",))) == []
+    refused("not_found", lambda: stand.engine.fetch(stand.owner, [stand.space], "\ud83d"))
+    refused("not_found", lambda: stand.engine.restore(stand.owner, [stand.space], "\ud83d"))
+    refused("invalid_argument", lambda: save(stand, source=Source(url="nul\0")))
 
 
 def test_long_content_is_found_by_any_of_its_parts_and_summarised_by_the_best(stand: Stand) -> None:

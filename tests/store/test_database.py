@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -103,3 +104,18 @@ def test_a_migration_keeps_a_copy_of_what_was_there(
     (copy,) = database.path.parent.glob("*.before-2.db")
     with closing(sqlite3.connect(copy)) as before:
         assert before.execute("SELECT at FROM rejections").fetchone() == (7,)
+
+
+def test_readers_of_threads_that_have_ended_are_closed(database: Database) -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    def read_in_a_thread() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: database.read.execute("SELECT 1").fetchone()).result()
+
+    read_in_a_thread()
+    before = open_files()
+    for _ in range(20):
+        read_in_a_thread()
+    assert open_files() <= before + 4
