@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from store.memory import Filters, Memory, Saved, Space, Status
+from store.entities import Entity, Link
+from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
 
 Vector = NDArray[np.float32]
 
@@ -145,3 +146,16 @@ class Memories(Protocol):
 
         A memory that has changed meanwhile goes on owing.
         """
+
+    def select(self, view: View, selection: Selection) -> list[Memory]:
+        """Memories of the view in order of (`created_at`, `id`)."""
+
+    def entities(
+        self, view: View, states: Sequence[State], keys: Collection[str] | None, limit: int
+    ) -> list[Entity]:
+        """What the view's memories in these states are connected with, commonest first."""
+
+    def links(
+        self, view: View, states: Sequence[State], keys: Collection[str], ids: Collection[str], limit: int
+    ) -> list[Link]:
+        """The edges at these entities and memories, newest memory first; both ends are in the view."""

@@ -190,6 +190,15 @@ class Engine:
         return len(owed)
 
     @property
+    def memories(self) -> Memories:
+        """The backend, for the modules beside this one that read it."""
+        return self._memories
+
+    def now(self) -> datetime:
+        """The engine's time."""
+        return self._now()
+
+    @property
     def _model(self) -> str | None:
         return None if self._embedder is None else self._embedder.name
 

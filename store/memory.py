@@ -114,6 +114,40 @@ class Filters:
 
 
 @dataclass(frozen=True)
+class View:
+    """What an app may see of one owner's memories, forgotten ones left out; None means no limit."""
+
+    owner: str
+    spaces: tuple[str, ...]
+    states: frozenset[str] | None = None
+    origins: frozenset[str] | None = None
+
+    def shows(self, memory: Memory) -> bool:
+        """Whether this memory is among them."""
+        return (
+            memory.owner == self.owner
+            and memory.space in self.spaces
+            and (self.states is None or memory.state in self.states)
+            and (self.origins is None or memory.source.origin in self.origins)
+        )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which memories of a view to read, without a query; None means no limit."""
+
+    states: tuple[State, ...] | None = ("active",)
+    kinds: tuple[Kind, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    only_pinned: bool = False
+    valid_at: datetime | None = None
+    order: Literal["newest", "oldest"] = "newest"
+    after: tuple[datetime, str] | None = None
+    """The `created_at` and id of the last one read before."""
+    limit: int = 20
+
+
+@dataclass(frozen=True)
 class Hit:
     """A memory found: `summary` is its best passage, at most 220 characters, `score` 0 to 1.
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from connector.access import Principal
-from connector.tools import chatgpt, core, keeping
+from connector.tools import chatgpt, core, keeping, understanding
 from connector.tools.tool import Tool
 
 Surface = Literal["default", "full"]
 Catalogue = Mapping[str, Tool[Any]]
 
-TOOLS: Catalogue = {tool.name: tool for tool in (*core.TOOLS, *keeping.TOOLS, *chatgpt.TOOLS)}
+_FAMILIES = (core, keeping, chatgpt, understanding)
+TOOLS: Catalogue = {tool.name: tool for family in _FAMILIES for tool in family.TOOLS}
 
 
 def scopes_of(name: str) -> frozenset[str] | None:

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from connector.access import Principal
 from store.engine import EVERYTHING_ACTIVE, NO_SUCH_MEMORY, Engine
 from store.errors import StoreError
-from store.memory import Filters, Hit, Memory, Space
+from store.memory import Filters, Hit, Memory, Space, View
 from store.owners import Owners
 
 JsonObject = dict[str, Any]
@@ -53,6 +53,20 @@ class Call:
         return tuple(
             space for space in self.engine.spaces(self.owner) if allowed is None or space.id in allowed
         )
+
+    @property
+    def view(self) -> View:
+        """What this connection may see of the active space."""
+        return self._view(self.space)
+
+    @property
+    def view_of_spaces(self) -> View:
+        """What it may see of all its spaces."""
+        return self._view(*self.spaces)
+
+    def _view(self, *spaces: Space) -> View:
+        ids = tuple(space.id for space in spaces)
+        return View(self.owner, ids, self.principal.states, self.principal.origins)
 
     def search(
         self,

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from store.backend import Candidates, Owed, Query, Vector, Write
+from store.entities import Entity, Link
 from store.errors import StoreError
-from store.memory import Filters, Memory, Saved, Space, Status
-from store.sqlite import rows, search, writing
+from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
+from store.sqlite import graph, rows, search, views, writing
 from store.sqlite.database import Database, from_micros, to_micros
 from store.sqlite.shelf import Shelves
 
@@ -183,6 +184,23 @@ class SQLiteMemories:
             )
             change = writing.next_change(connection, row[0])
             connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory.number))
+
+    def select(self, view: View, selection: Selection) -> list[Memory]:
+        """One statement."""
+        return views.select(self._database.read, view, selection)
+
+    def entities(
+        self, view: View, states: Sequence[State], keys: Collection[str] | None, limit: int
+    ) -> list[Entity]:
+        """One statement."""
+        return graph.entities(self._database.read, view, states, keys, limit)
+
+    def links(
+        self, view: View, states: Sequence[State], keys: Collection[str], ids: Collection[str], limit: int
+    ) -> list[Link]:
+        """All of one moment."""
+        with self._database.snapshot() as connection:
+            return graph.links(connection, view, states, keys, ids, limit)
 
 
 def _count(connection: sqlite3.Connection, owner: str, spaces: Sequence[str]) -> Status:

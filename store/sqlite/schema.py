@@ -81,6 +81,18 @@ _FIRST = (
 
 _LIFECYCLE: tuple[str, ...] = ()
 _DOCUMENTS: tuple[str, ...] = ()
-_GRAPH: tuple[str, ...] = ()
+_GRAPH: tuple[str, ...] = (
+    # From a memory to an entity's key, or for `derived_from` to another memory's id.
+    """CREATE TABLE edges (
+        owner TEXT NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
+        memory INTEGER NOT NULL REFERENCES memories (n) ON DELETE CASCADE,
+        name TEXT NOT NULL, weight INTEGER NOT NULL, PRIMARY KEY (owner, target, kind, memory)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX edges_memory ON edges (memory)",
+    "CREATE INDEX memories_kind ON memories (owner, space, kind, created_at, id)",
+    "CREATE INDEX memories_pinned ON memories (owner, space, created_at, id) WHERE pinned = 1",
+    """CREATE INDEX memories_superseded ON memories (owner, superseded_by)
+        WHERE superseded_by IS NOT NULL""",
+)
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FIRST, *_LIFECYCLE, *_DOCUMENTS, *_GRAPH),)

@@ -9,7 +9,7 @@ from datetime import datetime
 from store.backend import Passage, Write
 from store.errors import StoreError
 from store.memory import Memory, Saved, WriteStatus
-from store.sqlite import rows
+from store.sqlite import graph, rows
 from store.sqlite.database import to_micros
 
 
@@ -149,6 +149,7 @@ def _put(
         assignments = ", ".join(f"{column} = :{column}" for column in row)
         connection.execute(f"UPDATE memories SET {assignments} WHERE n = :n", row | {"n": number})  # noqa: S608
     index(connection, memory.owner, number, write.passages, model)
+    graph.relate(connection, memory, number)
     connection.execute(
         "INSERT OR REPLACE INTO fingerprints VALUES (?, ?, ?, ?)",
         (memory.owner, write.fingerprint, memory.id, to_micros(memory.updated_at)),

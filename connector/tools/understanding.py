@@ -1,0 +1,117 @@
+"""The tools that put memories together: what is known of a name, and the graph around it."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from connector.tools.dates import rfc3339
+from connector.tools.shapes import answer_schema
+from connector.tools.tool import Arguments, Call, JsonObject, Tool
+from store import graph
+from store.entities import Entity
+from store.memory import Memory
+from store.names import folded
+from store.sentences import sentences
+from store.summary import cut
+
+LABEL_CHARACTERS = 120
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class GetEntity(Arguments):
+    """Arguments of `get_entity`."""
+
+    name: Annotated[Name | None, Field(description="Left out: the list of what is known")] = None
+
+
+def _get_entity(call: Call, arguments: GetEntity) -> JsonObject:
+    memories = call.engine.memories
+    if arguments.name is None:
+        return {"entities": [_entity(entity) for entity in graph.listed(memories, call.view)]}
+    known = graph.describe(memories, call.view, arguments.name)
+    return {
+        "entity": _entity(known.entity),
+        "memories": [_telling(memory, known.entity) for memory in known.memories],
+        "neighbours": [_entity(entity) | {"shared": shared} for entity, shared in known.neighbours],
+    }
+
+
+def _entity(entity: Entity) -> JsonObject:
+    return {"name": entity.name, "types": list(entity.types), "memories": entity.memories}
+
+
+def _telling(memory: Memory, entity: Entity) -> JsonObject:
+    """The sentence that has the name, else the first."""
+    said = [*sentences(memory.content)]
+    quote = next((sentence for sentence in said if entity.key in folded(sentence)), said[0])
+    return {
+        "id": memory.id,
+        "quote": quote,
+        "kind": memory.kind,
+        "origin": memory.source.origin,
+        "created_at": rfc3339(memory.created_at),
+    }
+
+
+class QueryGraph(Arguments):
+    """Arguments of `query_graph`."""
+
+    entity: Annotated[Name, Field(description="A name, or the id of a memory")]
+    max_depth: Annotated[int, Field(ge=1, le=4, description="Edges away from it")] = 2
+
+
+def _query_graph(call: Call, arguments: QueryGraph) -> JsonObject:
+    found = graph.neighbourhood(call.engine.memories, call.view, arguments.entity, arguments.max_depth)
+    edges = [
+        {"source": edge.memory, "target": edge.target, "type": edge.kind, "weight": edge.weight}
+        for edge in found.edges
+    ]
+    return {"nodes": [_node(node) for node in found.nodes], "edges": edges, "truncated": not found.is_whole}
+
+
+def _node(node: graph.Node) -> JsonObject:
+    if isinstance(node.value, Entity):
+        described: JsonObject = {"type": "entity", "label": node.value.name, "types": list(node.value.types)}
+    else:
+        memory = node.value
+        described = {
+            "type": "memory",
+            "label": cut(memory.content, LABEL_CHARACTERS),
+            "branch_state": memory.state,
+            "origin": memory.source.origin,
+        }
+    return {"id": node.id, "depth": node.depth} | described
+
+
+_LIST: JsonObject = {"type": "array", "items": {"type": "object"}}
+TOOLS = (
+    Tool(
+        name="get_entity",
+        title="What is known of a name",
+        description="Tells what is stored about a person, project, organization or topic, what is near it, "
+        "and which memories say so; without a name, lists what is known. Names come from topics, tags, "
+        "links, quotation marks and capitals.",
+        scope="memory:read",
+        arguments=GetEntity,
+        output_schema=answer_schema(
+            entities_=_LIST, entity_={"type": "object"}, memories_=_LIST, neighbours_=_LIST
+        ),
+        run=_get_entity,
+        read_only=True,
+        listed="full",
+    ),
+    Tool(
+        name="query_graph",
+        title="Graph around a name",
+        description="Returns the memories and names around a name, and the weighted edges between them: "
+        "superseded_by, derived_from, mentions, belongs_to, references, depends_on. Bounded in size; "
+        "truncated says whether there is more.",
+        scope="memory:read",
+        arguments=QueryGraph,
+        output_schema=answer_schema(nodes=_LIST, edges=_LIST, truncated={"type": "boolean"}),
+        run=_query_graph,
+        read_only=True,
+        listed="full",
+    ),
+)
