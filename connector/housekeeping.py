@@ -29,7 +29,9 @@ async def embed_what_is_owed(index_pending: Callable[[int], int]) -> None:
 async def sweep_what_has_expired(sweep: Callable[[], int]) -> None:
     """Deletes expired records: registrations nobody used, codes, sessions; until cancelled."""
     while True:
-        swept = await run_in_threadpool(sweep)
-        if swept:
-            log.info("records.swept", extra={"records": swept})
+        try:
+            if swept := await run_in_threadpool(sweep):
+                log.info("records.swept", extra={"records": swept})
+        except StoreError as error:
+            log.warning("records.not_swept", extra={"code": error.code})
         await asyncio.sleep(SWEEP_SECONDS)

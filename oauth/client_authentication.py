@@ -80,13 +80,12 @@ def _read_assertion(assertion: str | None, assertion_type: str | None) -> Creden
     return Credentials(subject, client_assertion=assertion)
 
 
-def guessed_client_id(request: FormRequest) -> str | None:
-    """Whose secret the request shows, right or wrong; None when it shows none."""
+def find_credentials(request: FormRequest) -> Credentials | None:
+    """What the request presents; None when that cannot be read, which `authenticate` tells in its turn."""
     try:
-        credentials = read(request)
+        return read(request)
     except (InvalidClient, InvalidRequest):
         return None
-    return credentials.unverified_client_id if credentials.client_secret is not None else None
 
 
 async def resolve(server: "AuthorizationServer", request: FormRequest) -> None:
@@ -96,10 +95,9 @@ async def resolve(server: "AuthorizationServer", request: FormRequest) -> None:
         OAuthError: `temporarily_unavailable` when a host does not answer, `invalid_client` for a document
             that is none.
     """
-    try:
-        credentials = read(request)
-    except (InvalidClient, InvalidRequest):
-        return  # told by `authenticate`, in its turn
+    credentials = find_credentials(request)
+    if credentials is None:
+        return
     await client_documents.resolve(server, credentials.unverified_client_id)
     if credentials.client_assertion is not None:
         client = await asyncio.to_thread(clients.find, server, credentials.unverified_client_id)

@@ -1,9 +1,9 @@
 """How fast strangers may go: generous to honest hosts, which share a few addresses, and finite for floods."""
 
+import hashlib
 import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime
 from math import ceil
 from threading import Lock
 
@@ -13,13 +13,17 @@ MAX_KEYS = 10_000
 
 
 class RateLimit:
-    """A token bucket per key: so many at once, then so many per second (RFC 6585 §4)."""
+    """A token bucket per key: so many at once, then so many per second (RFC 6585 §4).
 
-    def __init__(self, burst: int, per_second: float, now: Callable[[], datetime]) -> None:
+    Of a key only the digest is kept, for whoever is limited may have chosen it, and made it long.
+    """
+
+    def __init__(self, burst: int, per_second: float, monotonic: Callable[[], float]) -> None:
+        """Args: `monotonic` is a clock in seconds that is never set back."""
         self._burst = burst
         self._per_second = per_second
-        self._now = now
-        self._buckets: OrderedDict[str, tuple[float, datetime]] = OrderedDict()
+        self._monotonic = monotonic
+        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
     def check(self, key: str) -> None:
@@ -29,7 +33,7 @@ class RateLimit:
             TooManyRequests: with the seconds until there is something again.
         """
         with self._lock:
-            self._refuse_without(self._left(key))
+            self._refuse_without(self._left(_digest(key)))
 
     def spend(self, key: str) -> None:
         """Takes one.
@@ -37,22 +41,27 @@ class RateLimit:
         Raises:
             TooManyRequests: there was none left, and none was taken.
         """
+        digest = _digest(key)
         with self._lock:
-            left = self._left(key)
+            left = self._left(digest)
             self._refuse_without(left)
-            self._buckets[key] = (left - 1, self._now())
-            self._buckets.move_to_end(key)
+            self._buckets[digest] = (left - 1, self._monotonic())
+            self._buckets.move_to_end(digest)
             if len(self._buckets) > MAX_KEYS:
                 self._buckets.popitem(last=False)
 
-    def _left(self, key: str) -> float:
-        left, since = self._buckets.get(key, (float(self._burst), self._now()))
-        seconds = max(0.0, (self._now() - since).total_seconds())
-        return min(self._burst, left + seconds * self._per_second)
+    def _left(self, digest: bytes) -> float:
+        now = self._monotonic()
+        left, since = self._buckets.get(digest, (float(self._burst), now))
+        return min(self._burst, left + (now - since) * self._per_second)
 
     def _refuse_without(self, left: float) -> None:
         if left < 1:
             raise TooManyRequests("too many requests, come back later", ceil((1 - left) / self._per_second))
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
 
 
 def network(address: str) -> str:

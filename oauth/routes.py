@@ -6,6 +6,7 @@ every error is JSON.
 """
 
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from authlib.oauth2 import OAuth2Error
@@ -32,10 +33,14 @@ ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def routes(server: AuthorizationServer) -> list[Route]:
-    """The endpoints that programs call; those that people see belong to the pages."""
+def routes(server: AuthorizationServer, monotonic: Callable[[], float] = time.monotonic) -> list[Route]:
+    """The endpoints that programs call; those that people see belong to the pages.
 
-    limits = _Limits(server)
+    Args:
+        server: who answers.
+        monotonic: the clock by which rates are counted, in seconds.
+    """
+    limits = _Limits(server, monotonic)
 
     async def token(request: Request) -> Response:
         form = await _read_form(request, server.issuer + "/token")
@@ -69,13 +74,18 @@ def routes(server: AuthorizationServer) -> list[Route]:
 
 
 class _Limits:
-    """Registrations by network and in all; wrong client secrets by network and client together."""
+    """Registrations by network and in all; requests and wrong secrets by network and client together.
 
-    def __init__(self, server: AuthorizationServer) -> None:
+    Neither alone would do: hosted clients share a few addresses, and all who use one share its client_id.
+    """
+
+    def __init__(self, server: AuthorizationServer, monotonic: Callable[[], float]) -> None:
         self._server = server
-        self._registrations = RateLimit(200, 0.1, server.now)
-        self._all_registrations = RateLimit(2000, 0.5, server.now)
-        self._failures = RateLimit(30, 0.5, server.now)
+        self._registrations = RateLimit(200, 0.1, monotonic)
+        self._all_registrations = RateLimit(2000, 0.5, monotonic)
+        self._requests = RateLimit(600, 10, monotonic)
+        self._all_requests = RateLimit(6000, 200, monotonic)
+        self._failures = RateLimit(30, 0.5, monotonic)
 
     def register(self, request: Request) -> None:
         self._registrations.spend(_network(request))
@@ -85,13 +95,16 @@ class _Limits:
         self, request: Request, form: FormRequest, endpoint: Callable[[FormRequest], Answer]
     ) -> Response:
         """Fetches what the client's authentication needs, then runs the endpoint in a worker thread."""
-        guessed = client_authentication.guessed_client_id(form)
-        key = f"{_network(request)} {guessed}"
-        if guessed is not None:
+        credentials = client_authentication.find_credentials(form)
+        key = f"{_network(request)} {credentials.unverified_client_id if credentials else ''}"
+        self._requests.spend(key)
+        self._all_requests.spend("all")
+        is_guess = credentials is not None and credentials.client_secret is not None
+        if is_guess:
             self._failures.check(key)
         await client_authentication.resolve(self._server, form)
         answer = await run_in_threadpool(endpoint, form)
-        if guessed is not None and answer.status == 401:
+        if is_guess and answer.status == 401:
             self._failures.spend(key)
         return _response(request, answer)
 

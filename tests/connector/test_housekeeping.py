@@ -46,11 +46,13 @@ def test_everything_owed_is_embedded_although_the_embedder_was_away_at_first() -
     assert len(asked) > 4
 
 
-def test_sweeping_goes_on() -> None:
+def test_sweeping_goes_on_although_the_store_was_busy_at_first() -> None:
     swept = []
 
     def sweep() -> int:
         swept.append(1)
+        if len(swept) == 1:
+            raise StoreError("unavailable", "busy")
         return 2
 
     run_until(lambda: len(swept) > 2, lambda: housekeeping.sweep_what_has_expired(sweep))

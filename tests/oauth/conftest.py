@@ -24,8 +24,8 @@ def server(records: MemoryRecords, clock: Clock, web: Web) -> AuthorizationServe
 
 
 @pytest.fixture
-def http(server: AuthorizationServer) -> TestClient:
-    return make_http(server)
+def http(server: AuthorizationServer, clock: Clock) -> TestClient:
+    return make_http(server, clock.monotonic)
 
 
 @pytest.fixture

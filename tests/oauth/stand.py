@@ -1,6 +1,8 @@
 """A stand for the authorization server: records in memory, a clock to turn, a client that does the flow."""
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -36,12 +38,18 @@ class Clock:
 
     def __init__(self) -> None:
         self.time = START
+        self.seconds = 0.0
 
     def __call__(self) -> datetime:
         return self.time
 
     def advance(self, **duration: float) -> None:
         self.time += timedelta(**duration)
+        self.seconds += max(0.0, timedelta(**duration).total_seconds())
+
+    def monotonic(self) -> float:
+        """The other clock, which is never set back."""
+        return self.seconds
 
 
 class MemoryRecords:
@@ -112,9 +120,9 @@ def make_server(records: MemoryRecords, clock: Clock, **values: Any) -> Authoriz
     return AuthorizationServer(records=records, now=clock, **(usual | values))
 
 
-def make_http(server: AuthorizationServer) -> TestClient:
+def make_http(server: AuthorizationServer, monotonic: Callable[[], float] = time.monotonic) -> TestClient:
     """The endpoints, in process."""
-    return TestClient(Starlette(routes=routes(server)), base_url=ISSUER)
+    return TestClient(Starlette(routes=routes(server, monotonic)), base_url=ISSUER)
 
 
 def query(url: str) -> dict[str, str]:

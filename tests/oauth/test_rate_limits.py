@@ -1,5 +1,7 @@
 """Floods end in 429, and honest hosts never see it."""
 
+import tracemalloc
+
 import pytest
 
 from oauth import rate_limits
@@ -44,7 +46,7 @@ def test_a_stranger_with_a_public_clients_id_does_not_slow_it_down(host: Host) -
 
 
 def test_what_was_spent_comes_back_with_time_but_not_more(clock: Clock) -> None:
-    limit = RateLimit(2, 0.5, clock)
+    limit = RateLimit(2, 0.5, clock.monotonic)
     limit.spend("a")
     limit.spend("a")
     with pytest.raises(TooManyRequests) as refused:
@@ -61,22 +63,51 @@ def test_what_was_spent_comes_back_with_time_but_not_more(clock: Clock) -> None:
         limit.spend("a")
 
 
-def test_a_clock_that_is_set_back_gives_nothing_and_takes_nothing(clock: Clock) -> None:
-    limit = RateLimit(1, 1, clock)
-    limit.spend("a")
-    clock.advance(days=-1)
-    with pytest.raises(TooManyRequests):
-        limit.spend("a")
+@pytest.mark.threat("DS-07")
+def test_requests_without_end_are_refused_to_that_client_in_that_network_only(
+    host: Host, clock: Clock
+) -> None:
+    tokens = host.connect()
+    guess = {"grant_type": "refresh_token", "refresh_token": "x"}
+    for _ in range(600):
+        assert host.token(**guess, client_id="flood").status_code == 401
+    refused = host.token(**guess, client_id="flood")
+    assert error(refused) == (429, "temporarily_unavailable")
+    assert refused.headers["retry-after"] == "1"
+    assert host.refresh(tokens["refresh_token"]).status_code == 200
+    clock.advance(seconds=1)
+    assert host.token(**guess, client_id="flood").status_code == 401
+
+
+def test_fifty_users_of_one_client_behind_one_address_refresh_by_the_hour(host: Host, clock: Clock) -> None:
+    refresh_tokens = [host.connect()["refresh_token"] for _ in range(50)]
+    for _ in range(5):
+        clock.advance(hours=1)
+        answers = [host.refresh(token) for token in refresh_tokens]
+        assert {answer.status_code for answer in answers} == {200}
+        refresh_tokens = [answer.json()["refresh_token"] for answer in answers]
 
 
 def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MAX_KEYS", 2)
-    limit = RateLimit(1, 0.001, clock)
+    limit = RateLimit(1, 0.001, clock.monotonic)
     for key in ("a", "b", "c"):
         limit.spend(key)
     limit.spend("a")
     with pytest.raises(TooManyRequests):
         limit.spend("c")
+
+
+def test_a_long_key_is_not_what_is_remembered(clock: Clock) -> None:
+    limit = RateLimit(1, 0.001, clock.monotonic)
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            limit.spend(f"{number}" + "x" * 64_000)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
 
 
 @pytest.mark.parametrize(
