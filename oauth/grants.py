@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from oauth import clients, derived_tokens, personal_tokens
-from oauth.access_tokens import AccessToken
+from oauth.access_tokens import CLOCK_SKEW, AccessToken
 from oauth.clients import Client
 from oauth.errors import AccessDenied, InvalidGrant, InvalidToken, TemporarilyUnavailable
 from oauth.records import Value
@@ -155,6 +155,9 @@ def redeem(server: "AuthorizationServer", grant_id: str) -> Grant:
         if grant.is_redeemed:
             raise _Spent("the code was used before")
         now = server.now()
+        if now < grant.created_at - CLOCK_SKEW:
+            # The clock was set back: the code may have expired long ago.
+            raise InvalidGrant("the code comes from the future")
         return replace(grant, redeemed_at=now, rotated_at=now, last_used_at=now)
 
     try:

@@ -248,6 +248,9 @@ def test_a_verified_token_is_remembered_until_it_expires(
     clock.advance(hours=1)
     verified.verify(token)
     assert calls == [token]
+    clock.advance(days=-1)
+    verified.verify(token)
+    assert calls == [token, token]
 
 
 def test_the_memory_of_tokens_is_bounded(host: Host, server: AuthorizationServer) -> None:

@@ -121,6 +121,16 @@ def test_a_code_expires_after_a_minute(host: Host, clock: Clock) -> None:
     assert error(host.redeem(late)) == (400, "invalid_grant")
 
 
+@pytest.mark.threat("CL-01")
+def test_an_expired_code_stays_so_when_the_clock_is_set_back(host: Host, clock: Clock) -> None:
+    code = host.code()
+    clock.advance(seconds=-60)
+    late = host.code()
+    assert host.redeem(code).status_code == 200
+    clock.advance(days=-1)
+    assert error(host.redeem(late)) == (400, "invalid_grant")
+
+
 @pytest.mark.threat("CR-01")
 def test_a_replay_that_is_right_in_everything_else_ends_the_grant(
     host: Host, server: AuthorizationServer
