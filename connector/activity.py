@@ -89,5 +89,6 @@ class Activity:
 
 def _memory_ids(answer: Mapping[str, Any]) -> list[str]:
     """The memories that an answer speaks of, in its order."""
-    rows = [answer.get("item"), *answer.get("matches", ()), *answer.get("results", ()), answer]
+    lists = (answer.get(name, ()) for name in ("matches", "results", "items"))
+    rows = [answer.get("item"), *(row for rows in lists for row in rows), answer]
     return [row["id"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("id"), str)]

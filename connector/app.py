@@ -5,8 +5,11 @@ The command line uses the same `Vademecum`, so both see one store and one engine
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
+import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -27,6 +30,7 @@ from connector.activity import Activity
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, sweep_what_has_expired
 from connector.identity.passphrase import PassphraseProvider
+from connector.limits import MatterLimit
 from connector.mcp_server import McpServer
 from connector.middleware import ClientAddress, HostCheck, RequestLog
 from connector.pages.routes import PageContext
@@ -34,6 +38,7 @@ from connector.pages.routes import routes as page_routes
 from connector.settings import Settings, SettingsError
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
+from oauth.safe_fetch import Fetcher
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
 from store.embedders.local import LocalEmbedder
 from store.embedders.protocol import Embedder
@@ -63,6 +68,10 @@ class Vademecum:
 
     settings: Settings
     now: Callable[[], datetime] = utc_now
+    monotonic: Callable[[], float] = time.monotonic
+    """The clock of rates, in seconds, which is never set back."""
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    """Fetches what clients publish about themselves; no other part talks to foreign hosts."""
 
     def make_state_dir(self) -> None:
         """Makes the state directory, for its owner's eyes only.
@@ -120,7 +129,8 @@ class Vademecum:
     @cached_property
     def engine(self) -> Engine:
         """The memory engine."""
-        return Engine(SQLiteMemories(self.database), self.embedder, self.now)
+        cursor_key = hmac.digest(self.state_key, b"cursors", hashlib.sha256)
+        return Engine(SQLiteMemories(self.database), self.embedder, self.now, cursor_key)
 
     @cached_property
     def authorization_server(self) -> AuthorizationServer:
@@ -137,6 +147,7 @@ class Vademecum:
                 refresh_absolute=self.settings.refresh_absolute_lifetime,
             ),
             now=self.now,
+            fetcher=self.fetcher,
         )
 
     @cached_property
@@ -172,7 +183,7 @@ def create_app(parts: Vademecum) -> Starlette:
         Route("/mcp", guard),
         Route("/mcp/", guard),
         *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
-        *oauth_routes(server),
+        *oauth_routes(server, parts.monotonic),
         *health_routes(parts),
         *page_routes(page_context(parts)),
     ]
@@ -220,6 +231,7 @@ def page_context(parts: Vademecum) -> PageContext:
         state_key=parts.state_key,
         public_url=parts.settings.public_url,
         now=parts.now,
+        limit=MatterLimit(parts.monotonic).spend,
     )
 
 
@@ -258,4 +270,5 @@ async def _bug(request: Request, error: Exception) -> JSONResponse:
         "error": "server_error",
         "error_description": "Something went wrong on this server; its log says what",
     }
-    return JSONResponse(body, 500, {"Cache-Control": "no-store"})
+    # The server closes the connection after a bug; a client or proxy that is not told reuses it and is reset.
+    return JSONResponse(body, 500, {"Cache-Control": "no-store", "Connection": "close"})

@@ -32,6 +32,8 @@ class Write:
     passages: tuple[Passage, ...]
     fingerprint: bytes
     if_revision: int | None = None
+    supersedes: str | None = None
+    """The memory that this one stands for from now on."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,43 @@ class Memories(Protocol):
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins; False when there is no such live memory."""
+
+    def find_forgotten(self, owner: str, memory_id: str) -> Memory | None:
+        """The memory, if it is the owner's and forgotten."""
+
+    def revisions(self, owner: str, memory_id: str) -> list[Memory]:
+        """What the memory said before, oldest first."""
+
+    def deprecate(self, owner: str, memory_id: str, successor: str | None, at: datetime) -> Memory:
+        """Keeps the memory as history, as `store.succession` rules.
+
+        Raises:
+            StoreError: `not_found` for either; `invalid_argument` or `conflict` for the successor.
+        """
+
+    def approve(self, owner: str, ids: Sequence[str], at: datetime) -> list[Memory]:
+        """What is relied on from now on, as `store.review` rules; all in one transaction.
+
+        Raises:
+            StoreError: `not_found`, `conflict`.
+        """
+
+    def reject(self, owner: str, ids: Sequence[str], at: datetime) -> None:
+        """Forgets what waited; all in one transaction.
+
+        Raises:
+            StoreError: `not_found`, `conflict`.
+        """
+
+    def consolidate(self, write: Write, sources: Sequence[str], model: str | None) -> Memory:
+        """Stores the memory and deprecates its sources in its favour, in one transaction.
+
+        Raises:
+            StoreError: `not_found`, `conflict`.
+        """
+
+    def delete(self, owner: str, memory_id: str) -> bool:
+        """Deletes a memory, forgotten or not, for good, with all that was derived from it; False for none."""
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""

@@ -32,9 +32,21 @@ def check(draft: Draft) -> Draft:
         raise StoreError("invalid_argument", f"a tag is longer than {MAX_TAG_CHARACTERS} characters")
     if draft.valid_from and draft.valid_until and draft.valid_until <= draft.valid_from:
         raise StoreError("invalid_argument", "valid_until is not after valid_from")
+    if draft.supersedes is not None and draft.source.origin == "external":
+        raise StoreError(
+            "invalid_argument", "what comes from outside waits for review and supersedes nothing"
+        )
     references = _all("artifact_refs", draft.artifact_refs)
     source = _source(draft.source)
-    return replace(draft, content=content, topic=topic, tags=tags, artifact_refs=references, source=source)
+    return replace(
+        draft,
+        content=content,
+        topic=topic,
+        tags=tags,
+        artifact_refs=references,
+        source=source,
+        supersedes=_optional("supersedes", draft.supersedes),
+    )
 
 
 def _source(source: Source) -> Source:

@@ -11,11 +11,13 @@ from typing import Any
 from store import lexical, ranking
 from store.backend import Background, Memories, Passage, Query, Write
 from store.characters import well_formed
+from store.cursors import Cursors
 from store.draft import check
 from store.embedders.protocol import Embedder
 from store.embedding import background, embed
-from store.errors import StoreError
+from store.errors import NO_SUCH_MEMORY, StoreError
 from store.fingerprints import fingerprint
+from store.language_model import LanguageModel
 from store.memory import Draft, Filters, Hit, Memory, Saved, Space, Status
 from store.passages import split
 from store.summary import cut
@@ -23,7 +25,6 @@ from store.summary import cut
 log = logging.getLogger(__name__)
 
 EVERYTHING_ACTIVE = Filters()
-NO_SUCH_MEMORY = "there is no such memory"
 DUPLICATE_WINDOW = timedelta(minutes=15)
 MAX_QUERY_CHARACTERS = 8_192
 MAX_PASSAGES_AT_ONCE = 200
@@ -33,12 +34,21 @@ MAX_PASSAGES_AT_ONCE = 200
 class Engine:
     """One engine over one backend; synchronous, safe to share between threads."""
 
-    def __init__(self, memories: Memories, embedder: Embedder | None, now: Callable[[], datetime]) -> None:
-        """Without an embedder, search is by words alone."""
+    def __init__(
+        self,
+        memories: Memories,
+        embedder: Embedder | None,
+        now: Callable[[], datetime],
+        cursor_key: bytes | None = None,
+        language_model: LanguageModel | None = None,
+    ) -> None:
+        """Without an embedder, search is by words alone; without a key, cursors end with this engine."""
         self._memories = memories
         self._embedder = embedder
         self._now = now
         self._background: Background | None = None
+        self.language_model = language_model
+        self.cursors = Cursors(cursor_key or secrets.token_bytes(32))
 
     def save(self, owner: str, space: str, app: str, draft: Draft) -> Saved:
         """Stores a memory; once this returns it is on disk and any search finds it.
@@ -62,12 +72,16 @@ class Engine:
         now = self._now()
         writes = [self._prepare(owner, space, app, check(draft), now) for draft in drafts]
         since = now - DUPLICATE_WINDOW
-        known = [self._memories.find_duplicate(write, self._model, since) for write in writes]
+        known = [self._find_duplicate(write, since) for write in writes]
         fresh = [write for write, duplicate in zip(writes, known, strict=True) if duplicate is None]
         if sum(len(write.passages) for write in fresh) <= (max_passages or sys.maxsize):
             fresh = self._embedded(fresh)
-        stored = iter(self._memories.save(fresh, self._model, since) if fresh else ())
+        stored = iter(self._memories.save(fresh, self.model, since) if fresh else ())
         return [duplicate or next(stored) for duplicate in known]
+
+    def _find_duplicate(self, write: Write, since: datetime) -> Saved | None:
+        """One that also supersedes has that to do, whether it is a duplicate or not."""
+        return self._memories.find_duplicate(write, self.model, since) if write.supersedes is None else None
 
     def search(
         self,
@@ -199,7 +213,8 @@ class Engine:
         return self._now()
 
     @property
-    def _model(self) -> str | None:
+    def model(self) -> str | None:
+        """The embedder's name."""
         return None if self._embedder is None else self._embedder.name
 
     def _query(self, query: str) -> Query:
@@ -219,6 +234,14 @@ class Engine:
         if self._background is None:
             self._background = background(embedder)
         return self._background
+
+    def prepare(self, owner: str, space: str, app: str, draft: Draft) -> Write:
+        """A new memory, checked, split and embedded, for the modules beside this one to store.
+
+        Raises:
+            StoreError: `invalid_argument`, `too_large`.
+        """
+        return self._embedded([self._prepare(owner, space, app, check(draft), self._now())])[0]
 
     def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
         memory = Memory(
@@ -244,7 +267,7 @@ class Engine:
         )
         texts = [text for stretch in split(memory.content) for text in stretch.passages]
         passages = tuple(Passage(text, tuple(lexical.terms(text)), None) for text in texts)
-        return Write(memory, app, passages, fingerprint(memory), draft.if_revision)
+        return Write(memory, app, passages, fingerprint(memory), draft.if_revision, draft.supersedes)
 
     def _embedded(self, writes: Sequence[Write]) -> list[Write]:
         """The writes with their vectors; without them when the embedder is away."""

@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+NO_SUCH_MEMORY = "there is no such memory"
+"""The same for an unknown, another owner's, a forgotten and a hidden one."""
+
 Code = Literal["invalid_argument", "not_found", "conflict", "too_large", "unavailable", "forbidden"]
 
 

@@ -7,6 +7,7 @@ and no count.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import regex
 
@@ -91,6 +92,13 @@ def describe(memories: Memories, view: View, name: str) -> Known:
         tuple(telling),
         tuple((neighbours[target], count) for target, count in nearest.items() if target in neighbours),
     )
+
+
+def telling(memories: Memories, view: View, entity: Entity, limit: int, valid_at: datetime) -> list[Memory]:
+    """The newest memories that are connected with an entity and valid at this moment."""
+    links = memories.links(view, KNOWN, [entity.key], [], MAX_EDGES)
+    ids = tuple({link.memory for link in links})
+    return memories.select(view, Selection(KNOWN, ids=ids, valid_at=valid_at, limit=limit)) if ids else []
 
 
 def named_in(memories: Memories, view: View, text: str, limit: int) -> list[Entity]:

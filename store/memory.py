@@ -56,6 +56,8 @@ class Draft:
     created_at: datetime | None = None
     """Only an import brings its own; otherwise the engine's clock."""
     if_revision: int | None = None
+    supersedes: str | None = None
+    """The id of the memory that this one takes the place of."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,12 @@ class Selection:
     states: tuple[State, ...] | None = ("active",)
     kinds: tuple[Kind, ...] | None = None
     ids: tuple[str, ...] | None = None
+    topic: str | None = None
+    tags: tuple[str, ...] = ()
+    origin: Origin | None = None
     only_pinned: bool = False
+    created_after: datetime | None = None
+    created_before: datetime | None = None
     valid_at: datetime | None = None
     order: Literal["newest", "oldest"] = "newest"
     after: tuple[datetime, str] | None = None

@@ -31,15 +31,16 @@ class Surroundings:
 
 def split(content: str) -> list[Surroundings]:
     """The content in order, in stretches of at most `SURROUNDINGS_CHARACTERS`."""
-    stretches = _pieces(content, SURROUNDINGS_CHARACTERS)
+    stretches = pieces(content, SURROUNDINGS_CHARACTERS)
     return [Surroundings(text, _passages(text)) for text in stretches if text.strip()]
 
 
 def _passages(text: str) -> tuple[str, ...]:
-    return tuple(piece for piece in _pieces(text, PASSAGE_CHARACTERS) if piece.strip())
+    return tuple(piece for piece in pieces(text, PASSAGE_CHARACTERS) if piece.strip())
 
 
-def _pieces(content: str, limit: int) -> Iterator[str]:
+def pieces(content: str, limit: int) -> Iterator[str]:
+    """The content in order, in pieces of at most `limit` characters."""
     start = 0
     while len(content) - start > limit:
         end = start + _cut(content[start : start + limit])

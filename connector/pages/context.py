@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from jinja2 import Environment
+from starlette.requests import Request
 
 from connector.identity.provider import IdentityProvider
 from connector.pages import csrf
@@ -32,6 +33,8 @@ class PageContext:
     state_key: bytes = field(repr=False)
     public_url: str
     now: Callable[[], datetime]
+    limit: Callable[[Request], None]
+    """Counts what strangers begin; raises `PageError` for one too many."""
     templates: Environment = field(default_factory=load_templates)
 
     @cached_property

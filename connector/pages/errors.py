@@ -12,6 +12,7 @@ Problem = Literal[
     "not_yours",
     "setup_link_spent",
     "too_large",
+    "too_many",
     "unavailable",
     "unknown_client",
     "unreachable_client",

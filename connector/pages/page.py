@@ -80,6 +80,8 @@ def redirect(url: str) -> RedirectResponse:
 Handler = Callable[[Visit], Response]
 Preparation = Callable[[PageContext, Parameters], Awaitable[None]]
 """What a page needs from other hosts, given its query or form; awaited before the worker thread."""
+Limit = Callable[[Request], None]
+"""Counts a request before anything is done for it, and raises `PageError` for one too many."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Page:
     post: Handler | None = None
     form: str | None = None
     prepare: Preparation | None = None
+    limit: Limit | None = None
     is_opened_by_clients: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,6 +121,8 @@ class Page:
         handler = {"GET": self.get, "HEAD": self.get, "POST": self.post}.get(request.method)
         if handler is None:
             raise PageError(405, "method", headers={"Allow": self._allowed})
+        if self.limit is not None:
+            self.limit(request)
         query = forms.read_query(request)
         form = await forms.read_form(request) if request.method == "POST" else ()
         if self.prepare is not None:

@@ -19,6 +19,7 @@ def routes(context: PageContext) -> list[BaseRoute]:
             authorize.show,
             authorize.send,
             prepare=authorize.prepare,
+            limit=context.limit,
             is_opened_by_clients=True,
         ),
         "/sign-in": Page(context, sign_in.show, sign_in.send, "sign-in", is_opened_by_clients=True),
@@ -28,7 +29,7 @@ def routes(context: PageContext) -> list[BaseRoute]:
         "/": Page(context, home.show),
         "/sign-out": Page(context, post=sign_in.sign_out, form="sign-out"),
         "/signed-out": Page(context, sign_in.signed_out),
-        "/memories/{memory_id}": Page(context, memories.show),
+        "/memories/{memory_id}": Page(context, memories.show, limit=context.limit),
     }
     if isinstance(context.provider, PassphraseProvider):
         show, send = setup.pages(context.provider)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from connector.access import Principal
-from connector.tools import chatgpt, core, keeping, understanding
+from connector.tools import chatgpt, core, keeping, listing, maintenance, understanding
 from connector.tools.tool import Tool
 
 Surface = Literal["default", "full"]
 Catalogue = Mapping[str, Tool[Any]]
 
-_FAMILIES = (core, keeping, chatgpt, understanding)
+_FAMILIES = (core, keeping, chatgpt, understanding, listing, maintenance)
 TOOLS: Catalogue = {tool.name: tool for family in _FAMILIES for tool in family.TOOLS}
 
 

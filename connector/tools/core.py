@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from connector.tools.dates import From, Until, rfc3339
+from connector.tools.filters import FilterArguments, Tags, Topic
 from connector.tools.shapes import (
     ITEM_SCHEMA,
     MATCH_SCHEMA,
@@ -16,14 +17,11 @@ from connector.tools.shapes import (
 )
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
 from store.errors import StoreError
-from store.memory import Draft, Filters, Kind, Origin, Source, State
+from store.memory import Draft, Kind, Source, State
 
 MAX_SEARCH_LIMIT = 50
 MAX_FETCH_CHARACTERS = 100_000
 
-Topic = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Tag = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-Tags = Annotated[tuple[Tag, ...], Field(max_length=32)]
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
@@ -53,6 +51,7 @@ class SaveContext(Arguments):
     ] = ()
     valid_from: Annotated[From, Field(description="RFC 3339 time or date")] = None
     valid_until: Annotated[Until, Field(description="RFC 3339 time or date, inclusive")] = None
+    supersedes: Annotated[Id | None, Field(description="A memory that this one replaces")] = None
     branch_state: State | None = None
     if_revision: Annotated[int, Field(ge=1, description="Refuse if the memory has changed since")] | None = (
         None
@@ -84,6 +83,7 @@ def _save_context(call: Call, arguments: SaveContext) -> JsonObject:
             valid_from=arguments.valid_from,
             valid_until=arguments.valid_until,
             if_revision=arguments.if_revision,
+            supersedes=_superseded(call, arguments.supersedes),
         ),
     )
     return {"item": item(saved.memory), "write_status": saved.write_status, "indexed": saved.indexed}
@@ -98,34 +98,25 @@ def _state(call: Call, arguments: SaveContext) -> State:
     return state
 
 
-class SearchContext(Arguments):
+def _superseded(call: Call, memory_id: str | None) -> str | None:
+    if memory_id is None:
+        return None
+    if "memory:maintain" not in call.principal.scopes:
+        raise StoreError("forbidden", "supersedes needs the permission memory:maintain")
+    return call.fetch(memory_id).id
+
+
+class SearchContext(FilterArguments):
     """Arguments of `search_context`."""
 
     query: Annotated[str, Field(description="Any text, taken literally")]
-    filter_topic: Topic | None = None
-    filter_state: State = "active"
-    filter_kind: Kind | None = None
-    filter_tags: Tags = ()
-    filter_origin: Origin | None = None
-    created_after: Annotated[From, Field(description="RFC 3339 time or date")] = None
-    created_before: Annotated[Until, Field(description="RFC 3339 time or date")] = None
-    valid_at: Annotated[From, Field(description="RFC 3339 time or date")] = None
     min_score: Annotated[float | None, Field(description="0 to 1")] = None
     limit: Annotated[int, Field(description=f"1 to {MAX_SEARCH_LIMIT}")] = 5
     explain: Annotated[bool, Field(description="Add the parts of each score")] = False
 
 
 def _search_context(call: Call, arguments: SearchContext) -> JsonObject:
-    filters = Filters(
-        state=arguments.filter_state,
-        topic=arguments.filter_topic,
-        kind=arguments.filter_kind,
-        tags=arguments.filter_tags,
-        origin=arguments.filter_origin,
-        created_after=arguments.created_after,
-        created_before=arguments.created_before,
-        valid_at=arguments.valid_at,
-    )
+    filters = arguments.filters()
     limit = min(max(arguments.limit, 1), MAX_SEARCH_LIMIT)
     min_score = min(max(arguments.min_score or 0.0, 0.0), 1.0)
     hits = call.search(arguments.query, filters, limit, min_score, arguments.explain)

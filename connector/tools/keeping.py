@@ -7,6 +7,7 @@ from pydantic import Field
 from connector.tools.core import Id
 from connector.tools.shapes import ITEM_SCHEMA, answer_schema, item, space
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
+from store import lifecycle
 
 
 class PinContext(Arguments):
@@ -30,11 +31,11 @@ class ForgetContext(Arguments):
 
 
 def _forget_context(call: Call, arguments: ForgetContext) -> JsonObject:
-    spaces = [each.id for each in call.spaces]
     if arguments.undo:
-        call.engine.restore(call.owner, spaces, arguments.id)
+        lifecycle.restore(call.engine, call.view_of_spaces, arguments.id)
     else:
-        call.engine.forget(call.owner, spaces, call.fetch(arguments.id).id)
+        memory = call.fetch(arguments.id)
+        call.engine.forget(call.owner, [memory.space], memory.id)
     return {"id": arguments.id, "forgotten": not arguments.undo}
 
 

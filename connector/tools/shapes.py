@@ -6,26 +6,13 @@ from typing import Any
 from connector.tools.dates import rfc3339
 from connector.tools.tool import JsonObject
 from store.memory import Filters, Hit, Memory, Source, Space
+from store.summary import cut
 
-ITEM_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "content": {"type": "string"},
-        "metadata": {"type": "object"},
-    },
-    "required": ["id", "content", "metadata"],
-}
-MATCH_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "summary": {"type": "string"},
-        "score": {"type": "number"},
-        "metadata": {"type": "object"},
-    },
-    "required": ["id", "summary", "score", "metadata"],
-}
+# The names alone: what is in them the answers show, and a host's context holds this in every conversation.
+ITEM_SCHEMA: JsonObject = {"type": "object", "required": ["id", "content", "metadata"]}
+MATCH_SCHEMA: JsonObject = {"type": "object", "required": ["id", "summary", "score", "metadata"]}
+
+SUMMARY_SCHEMA: JsonObject = {"type": "object", "required": ["id", "summary", "metadata"]}
 
 
 def answer_schema(**properties: JsonObject) -> JsonObject:
@@ -51,6 +38,11 @@ def match(hit: Hit) -> JsonObject:
         "metadata": metadata(hit.memory),
     }
     return shape | ({"explain": dict(hit.parts)} if hit.parts else {})
+
+
+def summary(memory: Memory) -> JsonObject:
+    """A memory in a list."""
+    return {"id": memory.id, "summary": cut(memory.content), "metadata": metadata(memory)}
 
 
 def metadata(memory: Memory) -> JsonObject:

@@ -10,8 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from connector.access import Principal
-from store.engine import EVERYTHING_ACTIVE, NO_SUCH_MEMORY, Engine
-from store.errors import StoreError
+from store.engine import EVERYTHING_ACTIVE, Engine
+from store.errors import NO_SUCH_MEMORY, StoreError
 from store.memory import Filters, Hit, Memory, Space, View
 from store.owners import Owners
 
@@ -68,6 +68,16 @@ class Call:
         ids = tuple(space.id for space in spaces)
         return View(self.owner, ids, self.principal.states, self.principal.origins)
 
+    def must_see(self, state: str) -> None:
+        """Checks that the app's profile shows memories in this state.
+
+        Raises:
+            StoreError: `forbidden`.
+        """
+        states = self.principal.states
+        if states is not None and state not in states:
+            raise StoreError("forbidden", f"this connection may not see memories in the state {state}")
+
     def search(
         self,
         query: str,
@@ -81,11 +91,8 @@ class Call:
         Raises:
             StoreError: `forbidden` for a state that it does not allow, or as `Engine.search`.
         """
-        states, origins = self.principal.states, self.principal.origins
-        if states is not None and filters.state not in states:
-            raise StoreError(
-                "forbidden", f"this connection may not see memories in the state {filters.state}"
-            )
+        self.must_see(filters.state)
+        origins = self.principal.origins
         allowed = replace(filters, within_origins=None if origins is None else tuple(sorted(origins)))
         return self.engine.search(self.owner, self.space.id, query, allowed, limit, min_score, explain)
 
@@ -168,7 +175,8 @@ class _Compact(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        if schema.get("default") in (None, ()):
+        default = schema.get("default")
+        if default in (None, ()) or isinstance(default, BaseModel):
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 

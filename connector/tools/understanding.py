@@ -1,4 +1,4 @@
-"""The tools that put memories together: what is known of a name, and the graph around it."""
+"""The tools that put memories together: for a task, around a name, as a graph."""
 
 from typing import Annotated
 
@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints
 from connector.tools.dates import rfc3339
 from connector.tools.shapes import answer_schema
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
-from store import graph
+from store import context_packs, graph
+from store.context_packs import MAX_BUDGET_TOKENS, MIN_BUDGET_TOKENS, Intent, Item
 from store.entities import Entity
 from store.memory import Memory
 from store.names import folded
@@ -17,6 +18,39 @@ from store.summary import cut
 LABEL_CHARACTERS = 120
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class GetContext(Arguments):
+    """Arguments of `get_context`."""
+
+    task: Annotated[str, Field(description="What is to be done, in any words")]
+    intent: Intent
+    budget_tokens: Annotated[int, Field(ge=MIN_BUDGET_TOKENS, le=MAX_BUDGET_TOKENS)] = 2000
+
+
+def _get_context(call: Call, arguments: GetContext) -> JsonObject:
+    may_know = "memory:export" in call.principal.scopes
+    without_person = None if may_know else "needs the permission memory:export"
+    pack = context_packs.compose(
+        call.engine, call.view, arguments.task, arguments.intent, arguments.budget_tokens, without_person
+    )
+    return {
+        "sections": [
+            {"title": section.title, "items": [_item(item) for item in section.items]}
+            for section in pack.sections
+        ],
+        "used_tokens": pack.used_tokens,
+        "omitted": [
+            {"section": omitted.section, "count": omitted.count, "reason": omitted.reason}
+            for omitted in pack.omitted
+        ],
+    }
+
+
+def _item(item: Item) -> JsonObject:
+    """What came from elsewhere is marked as such."""
+    origin = item.memory.source.origin
+    return {"text": item.text, "id": item.memory.id} | ({"origin": origin} if origin == "external" else {})
 
 
 class GetEntity(Arguments):
@@ -86,6 +120,20 @@ def _node(node: graph.Node) -> JsonObject:
 
 _LIST: JsonObject = {"type": "array", "items": {"type": "object"}}
 TOOLS = (
+    Tool(
+        name="get_context",
+        title="Context for a task",
+        description="Gathers what is stored about a task, within a budget of tokens: preferences, decisions, "
+        "facts, names, procedures, open tasks. The intent sets the order. Every item has its id; what was "
+        "left out is counted.",
+        scope="memory:read",
+        arguments=GetContext,
+        output_schema=answer_schema(
+            sections={"type": "array"}, used_tokens={"type": "integer"}, omitted={"type": "array"}
+        ),
+        run=_get_context,
+        read_only=True,
+    ),
     Tool(
         name="get_entity",
         title="What is known of a name",

@@ -1,8 +1,9 @@
 """The activity log in SQLite, kept for 90 days."""
 
 import json
+import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from store.events import Event
@@ -19,9 +20,12 @@ class SQLiteEvents:
 
     def append(self, events: Sequence[Event]) -> None:
         """All in one transaction, and what is too old goes."""
-        rows = [(event.owner, to_micros(event.at), _value(event)) for event in events]
         too_old = to_micros(self._database.now() - LIFETIME)
         with self._database.write() as connection:
+            rows = [
+                (event.owner, to_micros(event.at), _value(_without_erased(connection, event)))
+                for event in events
+            ]
             connection.executemany("INSERT INTO events (owner, at, value) VALUES (?, ?, ?)", rows)
             connection.execute("DELETE FROM events WHERE at < ?", (too_old,))
 
@@ -31,6 +35,18 @@ class SQLiteEvents:
             "SELECT at, value FROM events WHERE owner = ? ORDER BY at DESC, n DESC LIMIT ?", (owner, limit)
         )
         return [_event(owner, at, value) for at, value in rows]
+
+
+def _without_erased(connection: sqlite3.Connection, event: Event) -> Event:
+    """An event may have waited while a memory was deleted that it previews."""
+    if event.query_preview is None or not event.memory_ids:
+        return event
+    ids = set(event.memory_ids)
+    (known,) = connection.execute(
+        "SELECT count(*) FROM memories WHERE owner = ? AND id IN (SELECT value FROM json_each(?))",
+        (event.owner, json.dumps([*ids])),
+    ).fetchone()
+    return event if known == len(ids) else replace(event, query_preview=None)
 
 
 def _value(event: Event) -> str:

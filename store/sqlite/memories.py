@@ -9,8 +9,8 @@ from store.backend import Candidates, Owed, Query, Vector, Write
 from store.entities import Entity, Link
 from store.errors import StoreError
 from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
-from store.sqlite import graph, rows, search, views, writing
-from store.sqlite.database import Database, from_micros, to_micros
+from store.sqlite import erasing, graph, lifecycle, rows, search, views, writing
+from store.sqlite.database import Database, from_micros
 from store.sqlite.shelf import Shelves
 
 COMMONEST_TOPICS = 50
@@ -35,7 +35,7 @@ class SQLiteMemories:
                     is None
                 ):
                     raise StoreError("not_found", "no such space")
-            return [writing.save(connection, write, model, duplicates_since) for write in writes]
+            return [lifecycle.save(connection, write, model, duplicates_since) for write in writes]
 
     def find_duplicate(self, write: Write, model: str | None, since: datetime) -> Saved | None:
         """Read without a lock: a saver who loses the race meets the duplicate again under it."""
@@ -75,8 +75,7 @@ class SQLiteMemories:
     def archive(self, owner: str, memory_id: str, archived_at: datetime) -> None:
         """A fingerprint does not outlive being forgotten."""
         with self._database.write() as connection:
-            self._set_archived(connection, owner, memory_id, to_micros(archived_at))
-            writing.forget_fingerprints(connection, owner, memory_id)
+            lifecycle.archive(connection, owner, memory_id, archived_at)
 
     def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> bool:
         """Only in the spaces that the asking app may see."""
@@ -88,18 +87,13 @@ class SQLiteMemories:
                 return False
             if row[1] is not None:
                 try:
-                    self._set_archived(connection, owner, memory_id, None)
+                    connection.execute(
+                        "UPDATE memories SET archived_at = NULL, changed = ? WHERE owner = ? AND id = ?",
+                        (writing.next_change(connection, owner), owner, memory_id),
+                    )
                 except sqlite3.IntegrityError as error:
                     raise StoreError("conflict", "its external_id has been saved anew since") from error
             return True
-
-    def _set_archived(
-        self, connection: sqlite3.Connection, owner: str, memory_id: str, archived_at: int | None
-    ) -> None:
-        connection.execute(
-            "UPDATE memories SET archived_at = ?, changed = ? WHERE owner = ? AND id = ?",
-            (archived_at, writing.next_change(connection, owner), owner, memory_id),
-        )
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins a live memory."""
@@ -110,6 +104,44 @@ class SQLiteMemories:
                     (int(pinned), owner, memory_id),
                 ).rowcount
             )
+
+    def find_forgotten(self, owner: str, memory_id: str) -> Memory | None:
+        """One look-up led by the owner."""
+        memory = lifecycle.find(self._database.read, owner, memory_id)
+        return None if memory is None or memory.archived_at is None else memory
+
+    def revisions(self, owner: str, memory_id: str) -> list[Memory]:
+        """As they were written down."""
+        kept = self._database.read.execute(
+            "SELECT value FROM revisions WHERE owner = ? AND memory = ? ORDER BY revision", (owner, memory_id)
+        )
+        return [rows.from_kept(value) for (value,) in kept]
+
+    def deprecate(self, owner: str, memory_id: str, successor: str | None, at: datetime) -> Memory:
+        """One transaction."""
+        with self._database.write() as connection:
+            return lifecycle.deprecate(connection, owner, memory_id, successor, at)
+
+    def approve(self, owner: str, ids: Sequence[str], at: datetime) -> list[Memory]:
+        """One transaction for all."""
+        with self._database.write() as connection:
+            return [lifecycle.approve(connection, owner, memory_id, at) for memory_id in ids]
+
+    def reject(self, owner: str, ids: Sequence[str], at: datetime) -> None:
+        """One transaction for all."""
+        with self._database.write() as connection:
+            for memory_id in ids:
+                lifecycle.reject(connection, owner, memory_id, at)
+
+    def consolidate(self, write: Write, sources: Sequence[str], model: str | None) -> Memory:
+        """One transaction."""
+        with self._database.write() as connection:
+            return lifecycle.consolidate(connection, write, sources, model)
+
+    def delete(self, owner: str, memory_id: str) -> bool:
+        """One transaction, and every cache starts anew."""
+        with self._database.write() as connection:
+            return erasing.erase(connection, owner, memory_id)
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""

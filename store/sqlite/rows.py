@@ -28,7 +28,15 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 def from_row(values: tuple[Any, ...]) -> Memory:
     """The memory of a row selected by `SELECT`."""
-    row = dict(zip(COLUMNS, values, strict=True))
+    return _memory(dict(zip(COLUMNS, values, strict=True)))
+
+
+def from_kept(value: str) -> Memory:
+    """The memory of a revision that was written down as the JSON of `to_row`."""
+    return _memory(json.loads(value))
+
+
+def _memory(row: dict[str, Any]) -> Memory:
     for column in _JSON:
         row[column] = tuple(json.loads(row[column]))
     for column in _TIMES:

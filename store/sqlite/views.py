@@ -37,23 +37,36 @@ def select(connection: sqlite3.Connection, view: View, selection: Selection) -> 
 
 
 def _limits(selection: Selection) -> tuple[str, Parameters]:
-    limits = ""
-    parameters: list[str | int] = []
+    limits: list[tuple[str, Parameters]] = []
     if selection.kinds is not None:
-        limits += f" AND memories.kind IN ({','.join('?' * len(selection.kinds))})"
-        parameters += selection.kinds
+        limits.append((f"memories.kind IN ({','.join('?' * len(selection.kinds))})", selection.kinds))
     if selection.ids is not None:
-        limits += " AND memories.id IN (SELECT value FROM json_each(?))"
-        parameters.append(json.dumps(selection.ids))
+        limits.append(("memories.id IN (SELECT value FROM json_each(?))", (json.dumps(selection.ids),)))
+    for column, value in (("topic", selection.topic), ("origin", selection.origin)):
+        if value is not None:
+            limits.append((f"memories.{column} = ?", (value,)))
+    for tag in selection.tags:
+        has_tag = "EXISTS (SELECT 1 FROM json_each(memories.tags) AS tag WHERE tag.value = ?)"
+        limits.append((has_tag, (tag,)))
     if selection.only_pinned:
-        limits += " AND memories.pinned = 1"
+        limits.append(("memories.pinned = 1", ()))
+    limits += _moments(selection)
+    clauses = "".join(f" AND {clause}" for clause, _ in limits)
+    return clauses, tuple(value for _, values in limits for value in values)
+
+
+def _moments(selection: Selection) -> list[tuple[str, Parameters]]:
+    limits: list[tuple[str, Parameters]] = []
+    for comparison, moment in ((">=", selection.created_after), ("<", selection.created_before)):
+        if moment is not None:
+            limits.append((f"memories.created_at {comparison} ?", (to_micros(moment),)))
     if selection.valid_at is not None:
-        moment = to_micros(selection.valid_at)
-        limits += " AND coalesce(memories.valid_from, 0) <= ? AND coalesce(memories.valid_until, 1 << 62) > ?"
-        parameters += [moment, moment]
+        at = (to_micros(selection.valid_at),)
+        limits.append(("coalesce(memories.valid_from, 0) <= ?", at))
+        limits.append(("coalesce(memories.valid_until, 1 << 62) > ?", at))
     if selection.after is not None:
         created_at, memory_id = selection.after
         comparison = "<" if selection.order == "newest" else ">"
-        limits += f" AND (memories.created_at, memories.id) {comparison} (?, ?)"
-        parameters += [to_micros(created_at), memory_id]
-    return limits, tuple(parameters)
+        after = f"(memories.created_at, memories.id) {comparison} (?, ?)"
+        limits.append((after, (to_micros(created_at), memory_id)))
+    return limits

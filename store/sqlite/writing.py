@@ -123,6 +123,12 @@ def next_revision(known: Memory, proposed: Memory) -> Memory:
     )
 
 
+def insert(connection: sqlite3.Connection, write: Write, model: str | None) -> Memory:
+    """A new memory, whatever is there already."""
+    _put(connection, None, write, model)
+    return write.memory
+
+
 def _put(
     connection: sqlite3.Connection,
     known: Memory | None,

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from connector.app import Vademecum, create_app
 from connector.identity.setup import set_passphrase
 from connector.settings import Settings
+from tests.oauth.web import Web
 from tests.processes import PASSPHRASE, Browser
 
 PUBLIC_URL = "http://127.0.0.1:8788"
@@ -27,12 +28,18 @@ class Clock:
 
     def __init__(self) -> None:
         self.time = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        self.seconds = 0.0
 
     def __call__(self) -> datetime:
         return self.time
 
     def advance(self, **delta: float) -> None:
         self.time += timedelta(**delta)
+        self.seconds += timedelta(**delta).total_seconds()
+
+    def monotonic(self) -> float:
+        """The other clock, by which rates are counted."""
+        return self.seconds
 
 
 @pytest.fixture
@@ -41,8 +48,19 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def parts(tmp_path: Path, clock: Clock) -> Iterator[Vademecum]:
-    parts = Vademecum(Settings(state_dir=tmp_path, embedder="none", public_url=PUBLIC_URL), clock)
+def web() -> Web:
+    """Other people's hosts, which this installation cannot reach until a test publishes."""
+    return Web()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_dir=tmp_path, embedder="none", public_url=PUBLIC_URL)
+
+
+@pytest.fixture
+def parts(settings: Settings, clock: Clock, web: Web) -> Iterator[Vademecum]:
+    parts = Vademecum(settings, clock, clock.monotonic, web.fetcher())
     set_passphrase(parts.identity, None, PASSPHRASE)
     yield parts
     parts.database.close()

@@ -8,7 +8,7 @@ import pytest
 from connector.app import Vademecum
 from oauth import personal_tokens
 from oauth.personal_tokens import Profile
-from store.memory import Draft, Memory
+from store.memory import Draft, Memory, Source
 from tests.flows.conftest import Host
 
 READ = frozenset({"memory:read"})
@@ -35,6 +35,29 @@ def answer(host: Host, secret: str, tool: str, **arguments: Any) -> dict[str, An
     structured: dict[str, Any] = result["structuredContent"]
     assert json.loads(result["content"][0]["text"]) == structured
     return structured
+
+
+def test_a_pack_for_a_task_cites_every_line_and_says_what_it_left_out(
+    host: Host, parts: Vademecum, owner: str
+) -> None:
+    constraint = save(parts, owner, "no flights on Sundays", kind="constraint")
+    fact = save(parts, owner, "the aunt lives in Graz", kind="fact")
+    save(parts, owner, "an aunt says hello", source=Source(origin="external"))
+    task = {"task": "visit the aunt", "intent": "plan"}
+    pack = answer(host, token(parts, owner), "get_context", **task)
+    assert pack["sections"] == [
+        {
+            "title": "Constraints and preferences",
+            "items": [{"text": constraint.content, "id": constraint.id}],
+        },
+        {"title": "Facts", "items": [{"text": fact.content, "id": fact.id}]},
+    ]
+    assert 0 < pack["used_tokens"] <= 2000
+    assert [(each["section"], each["count"]) for each in pack["omitted"]] == [("Who the person is", 0)]
+    exporting = token(parts, owner, scopes=READ | {"memory:export"})
+    assert answer(host, exporting, "get_context", **task)["omitted"] == []
+    hidden = token(parts, owner, states=("wip",))
+    assert answer(host, hidden, "get_context", **task)["sections"] == []
 
 
 def test_an_entity_is_told_with_the_memories_that_say_so(host: Host, parts: Vademecum, owner: str) -> None:
@@ -85,6 +108,10 @@ def test_a_profile_s_states_and_origins_hold_for_the_graph(
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
+        ("get_context", {"task": " ", "intent": "act"}, "invalid_argument"),
+        ("get_context", {"task": "x", "intent": "muse"}, "invalid_argument"),
+        ("get_context", {"task": "x", "intent": "act", "budget_tokens": 199}, "invalid_argument"),
+        ("get_context", {"task": "x", "intent": "act", "budget_tokens": 20001}, "invalid_argument"),
         ("get_entity", {"name": "nobody"}, "not_found"),
         ("get_entity", {"name": ""}, "invalid_argument"),
         ("get_entity", {"nam": "x"}, "invalid_argument"),
@@ -104,7 +131,11 @@ def test_a_bad_call_is_an_error_that_the_model_can_mend(
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "scope"),
-    [("get_entity", {}, "memory:read"), ("query_graph", {"entity": "x"}, "memory:read")],
+    [
+        ("get_context", {"task": "x", "intent": "act"}, "memory:read"),
+        ("get_entity", {}, "memory:read"),
+        ("query_graph", {"entity": "x"}, "memory:read"),
+    ],
 )
 def test_a_scope_that_is_missing_is_asked_for(
     host: Host, parts: Vademecum, owner: str, tool: str, arguments: dict[str, object], scope: str

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.setup import set_passphrase
+from connector.limits import MatterLimit
 from connector.pages.routes import PageContext, routes
 from oauth.routes import routes as oauth_routes
 from oauth.server import AuthorizationServer
@@ -146,8 +147,9 @@ class Stand:
             state_key=STATE_KEY,
             public_url=self.issuer,
             now=self.clock,
+            limit=MatterLimit(self.clock.monotonic).spend,
         )
-        self.app = Starlette(routes=[*oauth_routes(self.server), *routes(self.context)])
+        self.app = Starlette(routes=[*oauth_routes(self.server, self.clock.monotonic), *routes(self.context)])
 
     @property
     def http(self) -> TestClient:

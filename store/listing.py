@@ -1,0 +1,57 @@
+"""Memories page by page, newest first, without a query (TOOLS `list_context`).
+
+A page begins after the last memory of the one before, not at a number: what is added or removed meanwhile
+neither repeats nor hides another memory.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from store.characters import well_formed
+from store.engine import Engine
+from store.memory import Filters, Memory, Selection, View
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some memories, and the cursor of those after them; None when there are none."""
+
+    memories: tuple[Memory, ...]
+    next_cursor: str | None
+
+
+def page(engine: Engine, view: View, filters: Filters, limit: int, cursor: str | None) -> Page:
+    """The page that the cursor leads to, or the first.
+
+    Raises:
+        StoreError: `invalid_argument` for a cursor of another owner, space or filter, or none at all.
+    """
+    bound = ["memories", view.owner, *view.spaces, repr(filters)]
+    after = None if cursor is None else _position(engine.cursors.open(bound, cursor))
+    selection = Selection(
+        states=(filters.state,),
+        kinds=None if filters.kind is None else (filters.kind,),
+        topic=None if filters.topic is None else well_formed(filters.topic),
+        tags=tuple(well_formed(tag) for tag in filters.tags),
+        origin=filters.origin,
+        created_after=filters.created_after,
+        created_before=filters.created_before,
+        valid_at=filters.valid_at,
+        after=after,
+        limit=limit + 1,
+    )
+    found = engine.memories.select(view, selection)
+    shown = tuple(found[:limit])
+    if len(found) <= limit:
+        return Page(shown, None)
+    last = shown[-1]
+    micros = (last.created_at - _EPOCH) // _MICROSECOND
+    return Page(shown, engine.cursors.seal(bound, [str(micros), last.id]))
+
+
+def _position(opened: tuple[str, ...]) -> tuple[datetime, str]:
+    micros, memory_id = opened
+    return _EPOCH + int(micros) * _MICROSECOND, memory_id
