@@ -1,41 +1,46 @@
-"""The real server, which kills itself at one write of its records, and whose clock a file turns.
+"""The real command line, on records that kill their own process at one write and a clock that a file turns.
 
-`TEST_DIE=before:3` is SIGKILL before the third write after the trap is armed, `after:3` right after it;
-the trap is armed by the existence of the file `armed` in the state directory. The file `clock` there holds
-seconds that are added to the time.
+Two files in the state directory rule it, so that a test can change its mind while the process runs: `trap`
+holds `before:3` or `after:3` (SIGKILL before or right after the third write from now on), and `clock` the
+seconds that are added to the time. `TEST_BUSY_MS` is how long a write waits for another process's lock.
 """
 
 import os
 import signal
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
-from connector.app import Vademecum, create_app, utc_now
+import connector.app
+from connector.access import Access
+from connector.app import Vademecum, utc_now
+from connector.cli import main
+from connector.commands import output
 from connector.settings import Settings
-from connector.wire import BoundedProtocol
 from oauth.records import Value
+from oauth.server import AuthorizationServer
+from store.sqlite import database
 
 
 class MortalRecords:
-    """Counts writes, and dies at the chosen one."""
+    """Counts the writes while a trap is set, and dies at the chosen one."""
 
-    def __init__(self, records: Any, when: str, number: int, armed: Path) -> None:
+    def __init__(self, records: Any, trap: Path) -> None:
         self._records = records
-        self._when = when
-        self._left = number
-        self._armed = armed
+        self._trap = trap
+        self._count = 0
 
     def _write(self, verb: str, *arguments: Any) -> Any:
-        is_armed = self._armed.exists()
-        self._left -= int(is_armed)
-        if is_armed and self._left == 0 and self._when == "before":
+        is_set = self._trap.exists()
+        self._count = self._count + 1 if is_set else 0
+        when, _, number = self._trap.read_text().partition(":") if is_set else ("never", "", "0")
+        is_this_one = self._count == int(number)
+        if is_this_one and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         result = getattr(self._records, verb)(*arguments)
-        if is_armed and self._left == 0:
+        if is_this_one and when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
@@ -61,21 +66,29 @@ class MortalVademecum(Vademecum):
 
     @cached_property
     def records(self) -> Any:
-        when, _, number = os.environ.get("TEST_DIE", "never:0").partition(":")
-        armed = self.settings.state_dir / "armed"
-        return MortalRecords(super().records, when, int(number), armed)
+        return MortalRecords(super().records, self.settings.state_dir / "trap")
 
 
-def main() -> None:
-    settings = Settings.from_env()
-    clock = settings.state_dir / "clock"
+def turned_clock(file: Path) -> Callable[[], datetime]:
+    """The time, as many seconds off as the file says now."""
 
     def now() -> datetime:
-        return utc_now() + timedelta(seconds=float(clock.read_text()) if clock.exists() else 0)
+        return utc_now() + timedelta(seconds=float(file.read_text()) if file.exists() else 0)
 
-    app = create_app(MortalVademecum(settings, now))
-    uvicorn.run(app, port=settings.port, http=BoundedProtocol, ws="none", log_config=None, access_log=False)
+    return now
+
+
+def mortal(settings: Settings) -> Vademecum:
+    return MortalVademecum(settings, turned_clock(settings.state_dir / "clock"))
+
+
+def access(server: AuthorizationServer, now: Callable[[], datetime]) -> Access:
+    """The guard's five seconds pass on the turned clock too."""
+    return Access(server, now, monotonic=lambda: now().timestamp())
 
 
 if __name__ == "__main__":
+    vars(output)["Vademecum"] = mortal
+    vars(connector.app)["Access"] = access
+    database.BUSY_MS = int(os.environ.get("TEST_BUSY_MS", database.BUSY_MS))
     main()
