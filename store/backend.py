@@ -112,8 +112,8 @@ class Memories(Protocol):
     def candidates(self, owner: str, space: str, query: Query, filters: Filters) -> Candidates:
         """What may answer the query, filters applied."""
 
-    def load(self, owner: str, passages: Sequence[int]) -> list[tuple[Memory, str]]:
-        """The memories of these passages with the passages' texts, in that order."""
+    def load(self, owner: str, passages: Sequence[int]) -> dict[int, tuple[Memory, str]]:
+        """The memory and the text of each of these passages; one that has gone meanwhile is left out."""
 
     def archive(self, owner: str, memory_id: str, archived_at: datetime) -> None:
         """Forgets a live memory."""
@@ -124,6 +124,9 @@ class Memories(Protocol):
         Raises:
             StoreError: `conflict` when another memory has its `external_id` by now.
         """
+
+    def mark_used(self, owner: str, memory_id: str, at: datetime) -> None:
+        """Notes when a memory was last read; that it cannot be noted is no reason to fail."""
 
     def set_pinned(self, owner: str, memory_id: str, pinned: bool) -> bool:
         """Pins or unpins; False when there is no such live memory."""

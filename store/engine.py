@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from store import lexical, ranking
+from store.arrangement import SPARE, Placed, arrange
 from store.backend import Background, Memories, Passage, Query, Write
 from store.characters import well_formed
 from store.cursors import Cursors
@@ -26,6 +27,9 @@ log = logging.getLogger(__name__)
 
 EVERYTHING_ACTIVE = Filters()
 DUPLICATE_WINDOW = timedelta(minutes=15)
+SAME_USE = timedelta(hours=1)
+"""Reading again within it is not written down again: what reads should seldom write."""
+ANY_TOPIC = "general"
 MAX_QUERY_CHARACTERS = 8_192
 MAX_PASSAGES_AT_ONCE = 200
 """A save that has more is answered before they are embedded: a caller waits two seconds, not twenty."""
@@ -102,23 +106,32 @@ class Engine:
             raise StoreError("invalid_argument", "query is empty")
         prepared = self._query(well_formed(query[:MAX_QUERY_CHARACTERS]))
         candidates = self._memories.candidates(owner, space, prepared, _well_formed(filters))
-        ranked = [found for found in ranking.rank(candidates, prepared, limit) if found.score >= min_score]
-        loaded = {memory.id: (memory, text) for memory, text in self._load(owner, ranked)}
-        scores = dict(zip(loaded, ranked, strict=False))
+        ranked = ranking.rank(candidates, prepared, limit + SPARE)
+        loaded = self._memories.load(owner, [found.passage for found in ranked])
+        placed = [Placed(found, *loaded[found.passage]) for found in ranked if found.passage in loaded]
         return [
-            Hit(memory, cut(text), scores[memory.id].score, scores[memory.id].parts if explain else {})
-            for memory, text in loaded.values()
+            Hit(each.memory, cut(each.text), each.ranked.score, each.ranked.parts if explain else {})
+            for each in arrange(placed, self._now(), limit)
+            if each.ranked.score >= min_score
         ]
 
-    def _load(self, owner: str, ranked: Sequence[ranking.Ranked]) -> list[tuple[Memory, str]]:
-        return self._memories.load(owner, [found.passage for found in ranked])
-
     def fetch(self, owner: str, spaces: Collection[str], memory_id: str) -> Memory:
-        """One memory whole.
+        """One memory whole; being read is what counts as being used.
 
         Raises:
             StoreError: `not_found`, the same for an unknown, foreign, forgotten or hidden one.
         """
+        memory = self._find(owner, spaces, memory_id)
+        self.note_use(memory)
+        return memory
+
+    def note_use(self, memory: Memory) -> None:
+        """Notes that the memory was read."""
+        now = self._now()
+        if memory.last_used_at is None or now - memory.last_used_at > SAME_USE:
+            self._memories.mark_used(memory.owner, memory.id, now)
+
+    def _find(self, owner: str, spaces: Collection[str], memory_id: str) -> Memory:
         memory = self._memories.find(owner, well_formed(memory_id))
         if memory is None or memory.space not in spaces:
             raise StoreError("not_found", NO_SUCH_MEMORY)
@@ -126,8 +139,8 @@ class Engine:
 
     def forget(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
         """Archives the memory: invisible to every tool, restorable by `restore`."""
-        self.fetch(owner, spaces, memory_id)
-        self._memories.archive(owner, memory_id, self._now())
+        memory = self._find(owner, spaces, memory_id)
+        self._memories.archive(owner, memory.id, self._now())
 
     def restore(self, owner: str, spaces: Collection[str], memory_id: str) -> None:
         """Undoes `forget`; of a memory that was not forgotten it changes nothing.
@@ -140,9 +153,9 @@ class Engine:
 
     def pin(self, owner: str, spaces: Collection[str], memory_id: str, pinned: bool) -> Memory:
         """Pins or unpins."""
-        self.fetch(owner, spaces, memory_id)
-        self._memories.set_pinned(owner, memory_id, pinned)
-        return self.fetch(owner, spaces, memory_id)
+        memory = self._find(owner, spaces, memory_id)
+        self._memories.set_pinned(owner, memory.id, pinned)
+        return self._find(owner, spaces, memory.id)
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""
@@ -266,7 +279,10 @@ class Engine:
             revision=1,
         )
         texts = [text for stretch in split(memory.content) for text in stretch.passages]
-        passages = tuple(Passage(text, tuple(lexical.terms(text)), None) for text in texts)
+        # A memory is found by the words of its labels too, whatever its passages say.
+        labels = [label for label in (memory.topic, *memory.tags) if label != ANY_TOPIC]
+        about = tuple(term for label in labels for term in lexical.terms(label))
+        passages = tuple(Passage(text, (*lexical.terms(text), *about), None) for text in texts)
         return Write(memory, app, passages, fingerprint(memory), draft.if_revision, draft.supersedes)
 
     def _embedded(self, writes: Sequence[Write]) -> list[Write]:

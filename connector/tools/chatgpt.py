@@ -32,7 +32,7 @@ class Fetch(Arguments):
 
 
 def _fetch(call: Call, arguments: Fetch) -> JsonObject:
-    memory = call.fetch(arguments.id)
+    memory = call.read(arguments.id)
     return _reference(call, memory) | {"text": memory.content, "metadata": metadata(memory)}
 
 

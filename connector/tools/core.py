@@ -103,7 +103,7 @@ def _superseded(call: Call, memory_id: str | None) -> str | None:
         return None
     if "memory:maintain" not in call.principal.scopes:
         raise StoreError("forbidden", "supersedes needs the permission memory:maintain")
-    return call.fetch(memory_id).id
+    return call.find(memory_id).id
 
 
 class SearchContext(FilterArguments):
@@ -150,7 +150,7 @@ def _fetch_context(call: Call, arguments: FetchContext) -> JsonObject:
     given = {arguments.id, arguments.document_id} - {None}
     if len(given) != 1:
         raise StoreError("invalid_argument", "give one id; id and document_id must agree")
-    memory = call.fetch(str(given.pop()))
+    memory = call.read(str(given.pop()))
     end = arguments.offset + min(max(arguments.max_chars, 1), MAX_FETCH_CHARACTERS)
     answer: JsonObject = {"item": item(memory) | {"content": memory.content[arguments.offset : end]}}
     return answer | ({"next_offset": end} if end < len(memory.content) else {})

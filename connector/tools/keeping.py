@@ -18,7 +18,7 @@ class PinContext(Arguments):
 
 
 def _pin_context(call: Call, arguments: PinContext) -> JsonObject:
-    memory = call.fetch(arguments.id)
+    memory = call.find(arguments.id)
     pinned = call.engine.pin(call.owner, [memory.space], memory.id, arguments.pinned)
     return {"item": item(pinned)}
 
@@ -34,7 +34,7 @@ def _forget_context(call: Call, arguments: ForgetContext) -> JsonObject:
     if arguments.undo:
         lifecycle.restore(call.engine, call.view_of_spaces, arguments.id)
     else:
-        memory = call.fetch(arguments.id)
+        memory = call.find(arguments.id)
         call.engine.forget(call.owner, [memory.space], memory.id)
     return {"id": arguments.id, "forgotten": not arguments.undo}
 

@@ -10,8 +10,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from connector.access import Principal
+from store import lifecycle
 from store.engine import EVERYTHING_ACTIVE, Engine
-from store.errors import NO_SUCH_MEMORY, StoreError
+from store.errors import StoreError
 from store.memory import Filters, Hit, Memory, Space, View
 from store.owners import Owners
 
@@ -96,18 +97,18 @@ class Call:
         allowed = replace(filters, within_origins=None if origins is None else tuple(sorted(origins)))
         return self.engine.search(self.owner, self.space.id, query, allowed, limit, min_score, explain)
 
-    def fetch(self, memory_id: str) -> Memory:
+    def find(self, memory_id: str) -> Memory:
         """One memory; one that the profile hides reads like one that does not exist.
 
         Raises:
             StoreError: `not_found`.
         """
-        memory = self.engine.fetch(self.owner, [space.id for space in self.spaces], memory_id)
-        states, origins = self.principal.states, self.principal.origins
-        if (states is not None and memory.state not in states) or (
-            origins is not None and memory.source.origin not in origins
-        ):
-            raise StoreError("not_found", NO_SUCH_MEMORY)
+        return lifecycle.get(self.engine, self.view_of_spaces, memory_id)
+
+    def read(self, memory_id: str) -> Memory:
+        """As `find`, and being read is what counts as being used."""
+        memory = self.find(memory_id)
+        self.engine.note_use(memory)
         return memory
 
     @property

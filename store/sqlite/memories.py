@@ -1,5 +1,6 @@
 """Memories in SQLite."""
 
+import logging
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -10,8 +11,10 @@ from store.entities import Entity, Link
 from store.errors import StoreError
 from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
 from store.sqlite import erasing, graph, lifecycle, rows, search, views, writing
-from store.sqlite.database import Database, from_micros
+from store.sqlite.database import Database, from_micros, to_micros
 from store.sqlite.shelf import Shelves
+
+log = logging.getLogger(__name__)
 
 COMMONEST_TOPICS = 50
 MAX_STATUSES = 1000
@@ -60,8 +63,8 @@ class SQLiteMemories:
             shelf.refresh(connection, owner, space)
             return search.candidates(connection, shelf, owner, space, query, filters)
 
-    def load(self, owner: str, passages: Sequence[int]) -> list[tuple[Memory, str]]:
-        """In the given order; one that has gone meanwhile is left out."""
+    def load(self, owner: str, passages: Sequence[int]) -> dict[int, tuple[Memory, str]]:
+        """One statement for all."""
         marks = ",".join("?" * len(passages))
         found = self._database.read.execute(
             f"""SELECT passages.n, passages.text, {rows.SELECT} FROM passages
@@ -69,8 +72,18 @@ class SQLiteMemories:
                 WHERE passages.n IN ({marks}) AND memories.owner = ? AND archived_at IS NULL""",  # noqa: S608
             (*passages, owner),
         )
-        by_number = {row[0]: (rows.from_row(row[2:]), str(row[1])) for row in found}
-        return [by_number[number] for number in passages if number in by_number]
+        return {row[0]: (rows.from_row(row[2:]), str(row[1])) for row in found}
+
+    def mark_used(self, owner: str, memory_id: str, at: datetime) -> None:
+        """No change of the memory: neither a revision nor news for the caches."""
+        try:
+            with self._database.write() as connection:
+                connection.execute(
+                    "UPDATE memories SET last_used_at = ? WHERE owner = ? AND id = ?",
+                    (to_micros(at), owner, memory_id),
+                )
+        except StoreError as error:
+            log.warning("memory.use_not_noted", extra={"code": error.code})
 
     def archive(self, owner: str, memory_id: str, archived_at: datetime) -> None:
         """A fingerprint does not outlive being forgotten."""

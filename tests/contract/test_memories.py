@@ -337,6 +337,31 @@ def test_forgetting_hides_and_undoing_brings_back(stand: Stand) -> None:
     assert found(stand, "spare key") == [saved.memory.id]
 
 
+def test_reading_is_noted_and_changes_nothing_else(stand: Stand) -> None:
+    saved = save(stand)
+    stand.engine.fetch(stand.owner, [stand.space], saved.memory.id)
+    read_at = stand.clock()
+    stand.clock.advance(timedelta(minutes=59))
+    assert stand.engine.fetch(stand.owner, [stand.space], saved.memory.id).last_used_at == read_at
+    stand.clock.advance(timedelta(days=1))
+    stand.engine.fetch(stand.owner, [stand.space], saved.memory.id)
+    again = stand.another_process().fetch(stand.owner, [stand.space], saved.memory.id)
+    assert (again.last_used_at, again.revision) == (stand.clock(), 1)
+
+
+def test_a_memory_is_found_by_its_topic_and_tags(stand: Stand) -> None:
+    saved = save(stand, topic="Hausverwaltung", tags=("schlüssel",))
+    assert found(stand, "Hausverwaltung") == [saved.memory.id]
+    assert found(stand, "Schlüssel") == [saved.memory.id]
+
+
+def test_copies_of_a_text_do_not_use_up_the_limit(stand: Stand) -> None:
+    for number in range(4):
+        save(stand, "the gate code is 4711", source=Source(external_id=str(number)))
+    other = save(stand, "the gate code of the neighbour is 1234")
+    assert other.memory.id in found(stand, "gate code", limit=2)
+
+
 def test_a_batch_is_stored_whole_or_not_at_all(stand: Stand) -> None:
     drafts = [Draft("first of the batch"), Draft("second of the batch"), Draft(" ")]
     refused("invalid_argument", lambda: stand.engine.import_many(stand.owner, stand.space, stand.app, drafts))

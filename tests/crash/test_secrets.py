@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -218,7 +219,7 @@ def header(name: str, value: str) -> dict[str, Any]:
 
 
 def refuse_at_the_token_endpoint(run: Run, code: str, refresh_token: str) -> None:
-    for send in (lambda: run.public.redeem(code), lambda: run.public.refresh(refresh_token)):
+    for send in (partial(run.public.redeem, code), partial(run.public.refresh, refresh_token)):
         while (answer := send()).status_code == 429:
             time.sleep(int(answer.headers["Retry-After"]))
         assert (answer.status_code, answer.json()["error"]) in (

@@ -78,7 +78,7 @@ def test_each_kind_stands_in_its_section_and_the_task_comes_first(stand: Stand) 
         SECTIONS["facts"]: stand.save("Lisbon has seven hills", kind="fact"),
         SECTIONS["procedures"]: stand.save("to book Lisbon trains, call first", kind="procedure"),
         SECTIONS["open"]: stand.save("renew the passport", kind="task"),
-        SECTIONS["entities"]: stand.save("something about it", tags=("lisbon trip",)),
+        SECTIONS["entities"]: stand.save("something about it", kind="task", tags=("lisbon trip",)),
         SECTIONS["pinned"]: stand.save("be kind", pinned=True),
     }
     draft = stand.save("half a thought", state="wip")
