@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.entities import Entity, Link
-from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
+from store.memory import Document, Filters, Memory, Saved, Selection, Space, State, Status, Turn, View
 
 Vector = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Owed:
 
     number: int
     revision: int
-    content: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,66 @@ class Memories(Protocol):
 
     def delete(self, owner: str, memory_id: str) -> bool:
         """Deletes a memory, forgotten or not, for good, with all that was derived from it; False for none."""
+
+    def find_document(self, owner: str, space: str, app: str, key: str) -> Document | None:
+        """The live document that the app knows by this key."""
+
+    def get_document(self, owner: str, document_id: str) -> Document | None:
+        """The owner's document, forgotten or not."""
+
+    def put_document(
+        self, document: Document, writes: Sequence[Write], gone: Sequence[str], model: str | None
+    ) -> Document:
+        """Stores a document's next revision with its new chunks and forgets those that are gone, all at once.
+
+        Raises:
+            StoreError: `conflict` when the stored one is not at the revision before, or when there is one
+                where the first is stored; `not_found` for an unknown space.
+        """
+
+    def archive_document(self, owner: str, document_id: str, at: datetime) -> None:
+        """Forgets a document and its chunks, at once."""
+
+    def restore_document(self, owner: str, document_id: str) -> None:
+        """Brings a forgotten document and its chunks back, at once.
+
+        Raises:
+            StoreError: `conflict` when the app has stored it anew.
+        """
+
+    def delete_document(self, owner: str, document_id: str) -> bool:
+        """Deletes a document and every chunk it ever had, for good; False for none."""
+
+    def add_turn(self, turn: Turn, since: datetime) -> tuple[Turn, bool]:
+        """The turn under its session's next number, and True; the last one and False if it repeats that.
+
+        Raises:
+            StoreError: `not_found` for an unknown space.
+        """
+
+    def turns(self, owner: str, space: str, session: str, after: int, limit: int) -> list[Turn]:
+        """The session's turns behind this number, in order."""
+
+    def add_space(self, owner: str, name: str) -> Space:
+        """A new space.
+
+        Raises:
+            StoreError: `conflict` when one has this name.
+        """
+
+    def rename_space(self, owner: str, space: str, name: str) -> Space:
+        """The space under its new name.
+
+        Raises:
+            StoreError: `not_found`; `conflict` when another one has this name.
+        """
+
+    def delete_space(self, owner: str, space: str) -> None:
+        """Deletes a space with everything in it, for good.
+
+        Raises:
+            StoreError: `not_found`; `conflict` for the owner's only one.
+        """
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""

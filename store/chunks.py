@@ -70,9 +70,12 @@ def split(title: str, content: str) -> list[Chunk]:
     return [chunk for chunk in chunks if chunk.text.strip()]
 
 
-def body(content: str, path: str) -> str:
+def body(content: str, title: str) -> str:
     """The stretch of the source in a chunk's content; all of it once it says something else."""
-    return content.removeprefix(path + _BELOW_PATH)
+    path, separator, text = content.partition(_BELOW_PATH)
+    first = path_of(title, ())
+    is_path = path == first or path.startswith(first + SEPARATOR)
+    return text if separator and is_path else content
 
 
 def path_of(title: str, headings: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ class Engine:
         since = now - DUPLICATE_WINDOW
         known = [self._find_duplicate(write, since) for write in writes]
         fresh = [write for write, duplicate in zip(writes, known, strict=True) if duplicate is None]
-        if sum(len(write.passages) for write in fresh) <= (max_passages or sys.maxsize):
+        if _count(fresh) <= (max_passages or sys.maxsize):
             fresh = self._embedded(fresh)
         stored = iter(self._memories.save(fresh, self.model, since) if fresh else ())
         return [duplicate or next(stored) for duplicate in known]
@@ -211,7 +211,7 @@ class Engine:
         if self._embedder is None:
             return 0
         owed = self._memories.unindexed(self._embedder.name, limit)
-        vectors = embed(self._embedder, [memory.content for memory in owed])
+        vectors = embed(self._embedder, [memory.text for memory in owed])
         for memory, of_memory in zip(owed, vectors, strict=True):
             self._memories.set_vectors(self._embedder.name, memory, of_memory)
         return len(owed)
@@ -254,7 +254,13 @@ class Engine:
         Raises:
             StoreError: `invalid_argument`, `too_large`.
         """
-        return self._embedded([self._prepare(owner, space, app, check(draft), self._now())])[0]
+        return self.prepare_many(owner, space, app, [draft])[0]
+
+    def prepare_many(self, owner: str, space: str, app: str, drafts: Sequence[Draft]) -> list[Write]:
+        """Several; their embeddings are left owing when there are more passages than a caller waits for."""
+        now = self._now()
+        writes = [self._prepare(owner, space, app, check(draft), now) for draft in drafts]
+        return self._embedded(writes) if _count(writes) <= MAX_PASSAGES_AT_ONCE else writes
 
     def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
         memory = Memory(
@@ -277,8 +283,11 @@ class Engine:
             updated_at=now,
             last_used_at=None,
             revision=1,
+            retrieval_text=draft.retrieval_text,
+            image_sha256=draft.image_sha256,
+            document_id=draft.document_id,
         )
-        texts = [text for stretch in split(memory.content) for text in stretch.passages]
+        texts = [text for stretch in split(memory.searched_text) for text in stretch.passages]
         # A memory is found by the words of its labels too, whatever its passages say.
         labels = [label for label in (memory.topic, *memory.tags) if label != ANY_TOPIC]
         about = tuple(term for label in labels for term in lexical.terms(label))
@@ -290,7 +299,7 @@ class Engine:
         if self._embedder is None:
             return [*writes]
         try:
-            vectors = embed(self._embedder, [write.memory.content for write in writes])
+            vectors = embed(self._embedder, [write.memory.searched_text for write in writes])
         except StoreError as error:
             log.warning("embedder.unavailable", extra={"code": error.code})
             return [*writes]
@@ -304,6 +313,10 @@ class Engine:
             )
             for write, of_memory in zip(writes, vectors, strict=True)
         ]
+
+
+def _count(writes: Sequence[Write]) -> int:
+    return sum(len(write.passages) for write in writes)
 
 
 def _well_formed(filters: Filters) -> Filters:

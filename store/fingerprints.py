@@ -24,6 +24,8 @@ def fingerprint(memory: Memory) -> bytes:
         str(memory.valid_until),
         memory.source.origin,
         list(memory.artifact_refs),
+        memory.image_sha256,
+        memory.document_id,
         normalized(memory.content),
     ]
     return hashlib.sha256(json.dumps(covered).encode()).digest()

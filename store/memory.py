@@ -22,6 +22,7 @@ Modality = Literal["text", "image", "document"]
 Origin = Literal["user", "agent", "external", "import"]
 STATES: tuple[State, ...] = get_args(State)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+Role = Literal["user", "assistant", "system"]
 WriteStatus = Literal["created", "duplicate", "updated", "pending"]
 
 
@@ -58,6 +59,11 @@ class Draft:
     if_revision: int | None = None
     supersedes: str | None = None
     """The id of the memory that this one takes the place of."""
+    retrieval_text: str | None = None
+    """What a model saw in the memory's image: searched like the content."""
+    image_sha256: str | None = None
+    document_id: str | None = None
+    """The document that the memory is a chunk of."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,17 @@ class Memory:
     revision: int
     archived_at: datetime | None = None
     """Set when forgotten: invisible to every tool, restorable by undo."""
+    retrieval_text: str | None = None
+    """What a model saw in the memory's image: searched like the content."""
+    image_sha256: str | None = None
+    """Hexadecimal; the image itself is not kept."""
+    document_id: str | None = None
+    """The document that the memory is a chunk of."""
+
+    @property
+    def searched_text(self) -> str:
+        """All that is split, embedded and searched."""
+        return self.content if self.retrieval_text is None else f"{self.content}\n\n{self.retrieval_text}"
 
 
 @dataclass(frozen=True)
@@ -165,6 +182,41 @@ class Hit:
     summary: str
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as it is stored: `chunks` are the ids of its memories, in order."""
+
+    id: str
+    owner: str
+    space: str
+    app: str
+    key: str
+    """How the app knows it again: by its `external_id`, or by its text."""
+    title: str
+    source: Source
+    content_hash: str
+    chunks: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    revision: int
+    archived_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a conversation, numbered from 1 within its session."""
+
+    owner: str
+    space: str
+    session: str
+    number: int
+    app: str
+    client_name: str
+    role: Role
+    content: str
+    at: datetime
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from datetime import datetime
 from store.backend import Candidates, Owed, Query, Vector, Write
 from store.entities import Entity, Link
 from store.errors import StoreError
-from store.memory import Filters, Memory, Saved, Selection, Space, State, Status, View
-from store.sqlite import erasing, graph, lifecycle, rows, search, views, writing
+from store.memory import Document, Filters, Memory, Saved, Selection, Space, State, Status, Turn, View
+from store.sqlite import documents, erasing, graph, lifecycle, rows, search, spaces, views, writing
 from store.sqlite.database import Database, from_micros, to_micros
 from store.sqlite.shelf import Shelves
 
@@ -32,12 +32,7 @@ class SQLiteMemories:
         """One transaction for all."""
         with self._database.write() as connection:
             for write in writes:
-                space = (write.memory.owner, write.memory.space)
-                if (
-                    connection.execute("SELECT 1 FROM spaces WHERE owner = ? AND id = ?", space).fetchone()
-                    is None
-                ):
-                    raise StoreError("not_found", "no such space")
+                spaces.get(connection, write.memory.owner, write.memory.space)
             return [lifecycle.save(connection, write, model, duplicates_since) for write in writes]
 
     def find_duplicate(self, write: Write, model: str | None, since: datetime) -> Saved | None:
@@ -156,12 +151,64 @@ class SQLiteMemories:
         with self._database.write() as connection:
             return erasing.erase(connection, owner, memory_id)
 
+    def find_document(self, owner: str, space: str, app: str, key: str) -> Document | None:
+        """One look-up led by the owner."""
+        return documents.find(self._database.read, owner, space, app, key)
+
+    def get_document(self, owner: str, document_id: str) -> Document | None:
+        """One look-up led by the owner."""
+        return documents.get(self._database.read, owner, document_id)
+
+    def put_document(
+        self, document: Document, writes: Sequence[Write], gone: Sequence[str], model: str | None
+    ) -> Document:
+        """One transaction."""
+        with self._database.write() as connection:
+            spaces.get(connection, document.owner, document.space)
+            return documents.put(connection, document, writes, gone, model)
+
+    def archive_document(self, owner: str, document_id: str, at: datetime) -> None:
+        """One transaction."""
+        with self._database.write() as connection:
+            documents.archive(connection, owner, document_id, at)
+
+    def restore_document(self, owner: str, document_id: str) -> None:
+        """One transaction."""
+        with self._database.write() as connection:
+            documents.restore(connection, owner, document_id)
+
+    def delete_document(self, owner: str, document_id: str) -> bool:
+        """One transaction, and every cache starts anew."""
+        with self._database.write() as connection:
+            return documents.delete(connection, owner, document_id)
+
+    def add_turn(self, turn: Turn, since: datetime) -> tuple[Turn, bool]:
+        """Under the write lock, so that two turns at once have two numbers."""
+        with self._database.write() as connection:
+            return spaces.add_turn(connection, turn, to_micros(since))
+
+    def turns(self, owner: str, space: str, session: str, after: int, limit: int) -> list[Turn]:
+        """One statement."""
+        return spaces.turns(self._database.read, owner, space, session, after, limit)
+
+    def add_space(self, owner: str, name: str) -> Space:
+        """One transaction."""
+        with self._database.write() as connection:
+            return spaces.add(connection, owner, name, to_micros(self._database.now()))
+
+    def rename_space(self, owner: str, space: str, name: str) -> Space:
+        """One transaction."""
+        with self._database.write() as connection:
+            return spaces.rename(connection, owner, space, name)
+
+    def delete_space(self, owner: str, space: str) -> None:
+        """One transaction, and every cache starts anew."""
+        with self._database.write() as connection:
+            spaces.delete(connection, owner, space)
+
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""
-        found = self._database.read.execute(
-            "SELECT id, owner, name, created_at FROM spaces WHERE owner = ? ORDER BY created_at, id", (owner,)
-        )
-        return [Space(space, of, name, from_micros(created_at)) for space, of, name, created_at in found]
+        return spaces.all_of(self._database.read, owner)
 
     def chosen_space(self, owner: str, app: str) -> str | None:
         """The stored choice; it may name a space that is gone."""
@@ -201,13 +248,14 @@ class SQLiteMemories:
         Asked as three ranges of one index, for `IS NOT` would walk over every passage there is.
         """
         found = self._database.read.execute(
-            """SELECT n, revision, content FROM memories WHERE n IN (
+            f"""SELECT n, {rows.SELECT} FROM memories WHERE n IN (
                    SELECT memory FROM passages WHERE model IS NULL
                    UNION ALL SELECT memory FROM passages WHERE model < :model
-                   UNION ALL SELECT memory FROM passages WHERE model > :model LIMIT :limit)""",
+                   UNION ALL SELECT memory FROM passages WHERE model > :model LIMIT :limit)""",  # noqa: S608
             {"model": model, "limit": limit},
         )
-        return [Owed(number, revision, content) for number, revision, content in found]
+        owed = ((number, rows.from_row(tuple(row))) for number, *row in found)
+        return [Owed(number, memory.revision, memory.searched_text) for number, memory in owed]
 
     def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
         """And every cache is told."""

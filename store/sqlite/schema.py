@@ -40,7 +40,8 @@ _FIRST = (
         content TEXT NOT NULL, topic TEXT NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
         tags TEXT NOT NULL, modality TEXT NOT NULL, artifact_refs TEXT NOT NULL, pinned INTEGER NOT NULL,
         source TEXT NOT NULL, origin TEXT NOT NULL, external_id TEXT,
-        is_proposal INTEGER NOT NULL DEFAULT 0, retrieval_text TEXT,
+        is_proposal INTEGER NOT NULL DEFAULT 0,
+        retrieval_text TEXT, image_sha256 TEXT, document_id TEXT,
         valid_from INTEGER, valid_until INTEGER, superseded_by TEXT,
         created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, last_used_at INTEGER,
         revision INTEGER NOT NULL, archived_at INTEGER, changed INTEGER NOT NULL, UNIQUE (owner, id),
@@ -79,8 +80,25 @@ _FIRST = (
     "CREATE TABLE rejections (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, value TEXT NOT NULL)",
 )
 
-_LIFECYCLE: tuple[str, ...] = ()
-_DOCUMENTS: tuple[str, ...] = ()
+_DOCUMENTS: tuple[str, ...] = (
+    # `key` is how the app knows the document again; `chunks` are the ids of its memories, in order.
+    """CREATE TABLE documents (
+        owner TEXT NOT NULL, id TEXT NOT NULL, space TEXT NOT NULL, app TEXT NOT NULL, key TEXT NOT NULL,
+        title TEXT NOT NULL, source TEXT NOT NULL, content_hash TEXT NOT NULL, chunks TEXT NOT NULL,
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, revision INTEGER NOT NULL,
+        archived_at INTEGER, PRIMARY KEY (owner, id),
+        FOREIGN KEY (owner, space) REFERENCES spaces (owner, id) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+    """CREATE UNIQUE INDEX documents_key ON documents (owner, space, app, key)
+        WHERE archived_at IS NULL""",
+    "CREATE INDEX memories_document ON memories (owner, document_id) WHERE document_id IS NOT NULL",
+    """CREATE TABLE turns (
+        owner TEXT NOT NULL, space TEXT NOT NULL, session TEXT NOT NULL, number INTEGER NOT NULL,
+        app TEXT NOT NULL, client_name TEXT NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL,
+        at INTEGER NOT NULL, PRIMARY KEY (owner, space, session, number),
+        FOREIGN KEY (owner, space) REFERENCES spaces (owner, id) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+)
 _GRAPH: tuple[str, ...] = (
     # From a memory to an entity's key, or for `derived_from` to another memory's id.
     """CREATE TABLE edges (
@@ -95,4 +113,4 @@ _GRAPH: tuple[str, ...] = (
         WHERE superseded_by IS NOT NULL""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FIRST, *_LIFECYCLE, *_DOCUMENTS, *_GRAPH),)
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_FIRST, *_DOCUMENTS, *_GRAPH),)

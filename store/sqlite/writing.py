@@ -96,6 +96,7 @@ def _repeats(known: Memory, proposed: Memory) -> bool:
         state = known.state
     if _is_untrusted(proposed, known):
         origin = known.source.origin
+    is_same_image = proposed.image_sha256 == known.image_sha256
     same = replace(
         proposed,
         id=known.id,
@@ -107,6 +108,8 @@ def _repeats(known: Memory, proposed: Memory) -> bool:
         superseded_by=known.superseded_by,
         pinned=known.pinned,
         source=replace(proposed.source, client_name=known.source.client_name, origin=origin),
+        # A model seldom describes an image twice in the same words.
+        retrieval_text=known.retrieval_text if is_same_image else proposed.retrieval_text,
     )
     return same == known
 

@@ -17,10 +17,12 @@ from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.events import Event
 from store.owners import Owners
+from store.profiles import Profiles
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
+from store.sqlite.profiles import SQLiteProfiles
 from store.sqlite.records import SQLiteRecords
 from tests.store.fakes import Clock, FakeEmbedder
 
@@ -38,6 +40,7 @@ class Backend:
     owners: Owners
     memories: Memories
     events: Events
+    profiles: Profiles
     again: Callable[[], "Backend"]
 
 
@@ -83,6 +86,7 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
                 SQLiteOwners(database),
                 SQLiteMemories(database),
                 SQLiteEvents(database),
+                SQLiteProfiles(database),
                 again,
             )
 

@@ -225,7 +225,7 @@ def test_an_embedding_that_comes_after_the_next_revision_is_not_kept(stand: Stan
     (owed,) = stand.backend.memories.unindexed("fake", 10)
     save(stand, **external("the gate code is 1234"))
     stand.embedder.is_away = False
-    stand.backend.memories.set_vectors("fake", owed, [stand.embedder.embed_passages([owed.content])[0]])
+    stand.backend.memories.set_vectors("fake", owed, [stand.embedder.embed_passages([owed.text])[0]])
     assert stand.engine.index_pending() == 1
 
 
