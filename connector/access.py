@@ -7,8 +7,8 @@ A token's signature is checked once; its grant's liveness and current scopes at 
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from oauth import access_tokens, grants, personal_tokens
 from oauth.personal_tokens import PersonalToken
 from oauth.records import NEVER
 from oauth.server import AuthorizationServer
+from store.profiles import AppProfile, Surface
 
 LIVENESS_SECONDS = 5.0
 MAX_CACHED_TOKENS = 10_000
@@ -44,6 +45,10 @@ class Principal:
     """The states of memories that it may see; None means all."""
     origins: frozenset[str] | None = None
     """The origins of memories that it may see; None means all."""
+    surface: Surface = "default"
+    """`full` lists every tool that is allowed."""
+    episodes: bool = False
+    """Whether it may keep and read turns of conversations."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,10 @@ class _Checked:
     checked_at: float
 
 
+def _without_limits(owner: str, app: str) -> AppProfile:
+    return AppProfile()
+
+
 class Access:
     """Authenticates tokens against one authorization server; safe to share between tasks and threads."""
 
@@ -60,11 +69,13 @@ class Access:
         self,
         server: AuthorizationServer,
         now: Callable[[], datetime],
+        profile_of: Callable[[str, str], AppProfile] = _without_limits,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server = server
         self._verified = access_tokens.VerifiedTokens(server)
         self._now = now
+        self._profile_of = profile_of
         self._monotonic = monotonic
         self._checked: OrderedDict[bytes, _Checked] = OrderedDict()
         self._epoch = 0
@@ -100,7 +111,8 @@ class Access:
         checked_at = self._monotonic()
         if personal_tokens.is_personal_token(token):
             personal = personal_tokens.verify(self._server, token)
-            return _Checked(_personal_principal(personal), personal.expires_at or NEVER, checked_at)
+            principal = self._within_profile(_personal_principal(personal))
+            return _Checked(principal, personal.expires_at or NEVER, checked_at)
         verified = self._verified.verify(token)
         scopes = grants.authorize_token(self._server, verified)
         grant = grants.get(self._server, verified.grant_id)
@@ -112,7 +124,20 @@ class Access:
             spaces=grant.spaces,
             is_openai=OPENAI_HOST in (_host(grant.client_id), _host(grant.redirect_uri)),
         )
-        return _Checked(principal, verified.expires_at, checked_at)
+        return _Checked(self._within_profile(principal), verified.expires_at, checked_at)
+
+    def _within_profile(self, principal: Principal) -> Principal:
+        """Narrowed to what the owner allows this app, whatever its login allows."""
+        profile = self._profile_of(principal.owner, principal.app)
+        return replace(
+            principal,
+            spaces=_both(principal.spaces, profile.spaces),
+            tools=_frozen(_both(principal.tools, profile.tools)),
+            states=_frozen(_both(principal.states, profile.states)),
+            origins=_frozen(_both(principal.origins, profile.origins)),
+            surface=profile.surface,
+            episodes=profile.episodes,
+        )
 
     def _forget(self, grant_id: str) -> None:
         with self._lock:
@@ -130,13 +155,22 @@ def _personal_principal(token: PersonalToken) -> Principal:
         scopes=profile.scopes,
         spaces=profile.spaces,
         is_openai=False,
-        tools=_set(profile.tools),
-        states=_set(profile.states),
-        origins=_set(profile.origins),
+        tools=_frozen(profile.tools),
+        states=_frozen(profile.states),
+        origins=_frozen(profile.origins),
     )
 
 
-def _set(names: tuple[str, ...] | None) -> frozenset[str] | None:
+def _both(one: Iterable[str] | None, other: Iterable[str] | None) -> tuple[str, ...] | None:
+    """What both allow, where None allows everything."""
+    if one is None or other is None:
+        allowed = one if other is None else other
+        return None if allowed is None else tuple(allowed)
+    within = frozenset(other)
+    return tuple(name for name in one if name in within)
+
+
+def _frozen(names: Iterable[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
 
 

@@ -45,10 +45,12 @@ from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.errors import StoreError
 from store.owners import Owners
+from store.profiles import Profiles
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
+from store.sqlite.profiles import SQLiteProfiles
 from store.sqlite.records import SQLiteRecords
 
 SCOPES = Scopes(
@@ -106,6 +108,11 @@ class Vademecum:
     def owners(self) -> Owners:
         """Who the memories belong to."""
         return SQLiteOwners(self.database)
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """What each app is allowed beyond the permissions of its login."""
+        return SQLiteProfiles(self.database)
 
     @cached_property
     def events(self) -> SQLiteEvents:
@@ -173,7 +180,7 @@ def create_app(parts: Vademecum) -> Starlette:
     ).session_manager()
     guard = Guard(
         endpoint=sessions.asgi_app,
-        access=Access(server, parts.now),
+        access=Access(server, parts.now, parts.profiles.get),
         challenge=challenge,
         origins=(settings.public_url, *HOSTED_ORIGINS, *settings.allowed_origins),
         scopes_of=catalogue.scopes_of,

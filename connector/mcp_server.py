@@ -32,11 +32,11 @@ from connector.access import Principal
 from connector.activity import Activity
 from connector.guard import MAX_BODY_BYTES, Challenge
 from connector.tools import catalogue
-from connector.tools.catalogue import Surface
 from connector.tools.tool import Call, JsonObject, Tool
 from store.engine import Engine
 from store.errors import StoreError
 from store.owners import Owners
+from store.profiles import Surface
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,8 @@ class McpServer:
             return self._step_up(tool)
         if not catalogue.is_allowed(tool, principal):
             return _failure("forbidden", f"the owner has not given this connection the tool {tool.name}")
-        call = Call(principal, self.engine, self.owners, self.public_url)
+        capabilities = catalogue.capabilities(principal)
+        call = Call(principal, self.engine, self.owners, self.public_url, capabilities)
         started = time.perf_counter()
         status, answer = "error", JsonObject()
         try:

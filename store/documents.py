@@ -73,7 +73,7 @@ def get(engine: Engine, view: View, document_id: str) -> tuple[Document, list[Me
         StoreError: `not_found`, the same for one that is unknown, foreign, forgotten or shows nothing.
     """
     document = engine.memories.get_document(view.owner, well_formed(document_id))
-    if document is None or document.archived_at is not None or document.space not in view.spaces:
+    if document is None or document.archived_at is not None or not _shows(view, document):
         raise StoreError("not_found", NO_SUCH_MEMORY)
     selection = Selection(states=None, ids=document.chunks, limit=len(document.chunks))
     shown = {memory.id: memory for memory in engine.memories.select(view, selection)}
@@ -91,7 +91,7 @@ def text(document: Document, memories: Sequence[Memory]) -> str:
 def is_document(engine: Engine, view: View, document_id: str) -> bool:
     """Whether the id is of one of the view's documents, forgotten or not."""
     document = engine.memories.get_document(view.owner, well_formed(document_id))
-    return document is not None and document.space in view.spaces
+    return document is not None and _shows(view, document)
 
 
 def forget(engine: Engine, view: View, document_id: str) -> None:
@@ -113,6 +113,33 @@ def restore(engine: Engine, view: View, document_id: str) -> None:
     if not is_document(engine, view, document_id):
         raise StoreError("not_found", NO_SUCH_MEMORY)
     engine.memories.restore_document(view.owner, well_formed(document_id))
+
+
+def delete(engine: Engine, view: View, document_id: str, confirm: str) -> str:
+    """Deletes the document, forgotten or not, with every chunk it ever had.
+
+    Raises:
+        StoreError: `invalid_argument` unless `confirm` is the id again; `not_found`.
+    """
+    if confirm != document_id:
+        raise StoreError(
+            "invalid_argument", "confirm must be the id of the document again; nothing was deleted"
+        )
+    if not is_document(engine, view, document_id):
+        raise StoreError("not_found", NO_SUCH_MEMORY)
+    engine.memories.delete_document(view.owner, document_id)
+    return document_id
+
+
+def _shows(view: View, document: Document) -> bool:
+    """Whether the view shows the document's chunks as they were stored."""
+    origin = document.source.origin
+    state = "pending" if origin == "external" else "active"
+    return (
+        document.space in view.spaces
+        and (view.origins is None or origin in view.origins)
+        and (view.states is None or state in view.states)
+    )
 
 
 def _checked(draft: DocumentDraft) -> DocumentDraft:

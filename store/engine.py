@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
+
 from store import lexical, ranking
 from store.arrangement import SPARE, Placed, arrange
 from store.backend import Background, Memories, Passage, Query, Write
@@ -18,7 +20,7 @@ from store.embedders.protocol import Embedder
 from store.embedding import background, embed
 from store.errors import NO_SUCH_MEMORY, StoreError
 from store.fingerprints import fingerprint
-from store.language_model import LanguageModel
+from store.language_model import LanguageModel, VisionModel
 from store.memory import Draft, Filters, Hit, Memory, Saved, Space, Status
 from store.passages import split
 from store.summary import cut
@@ -45,6 +47,7 @@ class Engine:
         now: Callable[[], datetime],
         cursor_key: bytes | None = None,
         language_model: LanguageModel | None = None,
+        vision_model: VisionModel | None = None,
     ) -> None:
         """Without an embedder, search is by words alone; without a key, cursors end with this engine."""
         self._memories = memories
@@ -52,6 +55,7 @@ class Engine:
         self._now = now
         self._background: Background | None = None
         self.language_model = language_model
+        self.vision_model = vision_model
         self.cursors = Cursors(cursor_key or secrets.token_bytes(32))
 
     def save(self, owner: str, space: str, app: str, draft: Draft) -> Saved:
@@ -198,9 +202,29 @@ class Engine:
 
     def retrieval_mode(self) -> dict[str, Any]:
         """What search works with."""
-        if self._embedder is None:
-            return {"embedder": None, "dimensions": None, "lexical": True}
-        return {"embedder": self._embedder.name, "dimensions": self._embedder.dimensions, "lexical": True}
+        embedder, model, vision = self._embedder, self.language_model, self.vision_model
+        return {
+            "embedder": None if embedder is None else embedder.name,
+            "dimensions": None if embedder is None else embedder.dimensions,
+            "lexical": True,
+            "language_model": None if model is None else model.name,
+            "vision_model": None if vision is None else vision.name,
+        }
+
+    def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How near each text is to the query, for comparing these texts with one another only.
+
+        The share of the query's words that it has, and where there is an embedder, its cosine between the
+        least and the greatest of these texts.
+        """
+        asked = set(lexical.query_terms(well_formed(query)))
+        near = np.array([len(asked.intersection(lexical.terms(text))) / max(len(asked), 1) for text in texts])
+        vector = self._query(well_formed(query[:MAX_QUERY_CHARACTERS])).vector
+        if self._embedder is not None and vector is not None and texts:
+            cosines = self._embedder.embed_passages(texts[:MAX_PASSAGES_AT_ONCE]) @ vector
+            spread = (cosines - cosines.min()) / max(float(np.ptp(cosines)), 1e-6)
+            near[: len(spread)] += spread
+        return [float(each) for each in near]
 
     def index_pending(self, limit: int = 256) -> int:
         """Embeds memories that were saved while the embedder was away; returns how many.

@@ -4,6 +4,7 @@ A page begins after the last memory of the one before, not at a number: what is 
 neither repeats nor hides another memory.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -47,9 +48,36 @@ def page(engine: Engine, view: View, filters: Filters, limit: int, cursor: str |
     shown = tuple(found[:limit])
     if len(found) <= limit:
         return Page(shown, None)
+    return Page(shown, _next(engine, bound, shown))
+
+
+def everything(engine: Engine, view: View, limit: int, max_characters: int, cursor: str | None) -> Page:
+    """All that the view shows, in whatever state, oldest first; no page is empty while there are more.
+
+    Raises:
+        StoreError: `invalid_argument` for a cursor of another owner or view.
+    """
+    bound = ["everything", view.owner, *view.spaces, repr(_sorted(view.states)), repr(_sorted(view.origins))]
+    after = None if cursor is None else _position(engine.cursors.open(bound, cursor))
+    found = engine.memories.select(view, Selection(states=None, order="oldest", after=after, limit=limit + 1))
+    shown: list[Memory] = []
+    characters = 0
+    for memory in found[:limit]:
+        characters += len(memory.content)
+        if shown and characters > max_characters:
+            break
+        shown.append(memory)
+    return Page(tuple(shown), _next(engine, bound, shown) if len(shown) < len(found) else None)
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _next(engine: Engine, bound: Sequence[str], shown: Sequence[Memory]) -> str:
     last = shown[-1]
     micros = (last.created_at - _EPOCH) // _MICROSECOND
-    return Page(shown, engine.cursors.seal(bound, [str(micros), last.id]))
+    return engine.cursors.seal(bound, [str(micros), last.id])
 
 
 def _position(opened: tuple[str, ...]) -> tuple[datetime, str]:

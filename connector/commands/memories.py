@@ -22,9 +22,9 @@ from connector.commands.output import (
     print_json,
     printable,
 )
-from connector.tools.core import Reference
 from connector.tools.dates import From
 from connector.tools.filters import Tags, Topic
+from connector.tools.saving import Reference
 from connector.tools.shapes import item, match
 from connector.tools.tool import describe
 from store.draft import check

@@ -1,16 +1,36 @@
 """All tools by name, and which of them an app's list shows. Hiding is never authorization."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from connector.access import Principal
-from connector.tools import chatgpt, core, keeping, listing, maintenance, understanding
+from connector.tools import (
+    chatgpt,
+    core,
+    documents,
+    keeping,
+    listing,
+    maintenance,
+    person,
+    saving,
+    understanding,
+)
 from connector.tools.tool import Tool
+from store.profiles import Surface
 
-Surface = Literal["default", "full"]
 Catalogue = Mapping[str, Tool[Any]]
 
-_FAMILIES = (core, keeping, chatgpt, understanding, listing, maintenance)
+_FAMILIES = (
+    saving,
+    core,
+    keeping,
+    chatgpt,
+    understanding,
+    listing,
+    documents,
+    maintenance,
+    person,
+)
 TOOLS: Catalogue = {tool.name: tool for family in _FAMILIES for tool in family.TOOLS}
 
 
@@ -30,8 +50,14 @@ def listed_for(principal: Principal, surface: Surface) -> list[Tool[Any]]:
     return [
         tool
         for tool in TOOLS.values()
-        if is_allowed(tool, principal) and (surface == "full" or _is_listed(tool, principal))
+        if is_allowed(tool, principal)
+        and ("full" in (surface, principal.surface) or _is_listed(tool, principal))
     ]
+
+
+def capabilities(principal: Principal) -> tuple[tuple[str, str, bool], ...]:
+    """The whole catalogue as `Call.capabilities` has it."""
+    return tuple((tool.name, tool.scope, is_allowed(tool, principal)) for tool in TOOLS.values())
 
 
 def _is_listed(tool: Tool[Any], principal: Principal) -> bool:

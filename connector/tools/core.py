@@ -1,109 +1,29 @@
-"""The default tools: save, search, fetch and status."""
+"""The default tools that read: search, fetch and status."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from connector.tools.dates import From, Until, rfc3339
-from connector.tools.filters import FilterArguments, Tags, Topic
+from connector.tools.dates import rfc3339
+from connector.tools.filters import FilterArguments
 from connector.tools.shapes import (
     ITEM_SCHEMA,
     MATCH_SCHEMA,
     answer_schema,
     applied_filters,
+    document,
     item,
     match,
     space,
 )
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
+from store import documents
 from store.errors import StoreError
-from store.memory import Draft, Kind, Source, State
 
 MAX_SEARCH_LIMIT = 50
 MAX_FETCH_CHARACTERS = 100_000
 
-Reference = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-
-
-class SourceArguments(Arguments):
-    """Where the memory comes from."""
-
-    origin: Literal["user", "agent", "external"] = "agent"
-    session: Reference | None = None
-    url: Reference | None = None
-    external_id: Reference | None = None
-    derived_from: Annotated[tuple[Id, ...], Field(max_length=50)] = ()
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
-
-
-class SaveContext(Arguments):
-    """Arguments of `save_context`."""
-
-    content: Annotated[str, Field(description="The text to keep, at most 512 KiB")]
-    topic: Annotated[Topic, Field(description="Groups memories; exact match in search")] = "general"
-    draft: Annotated[bool | None, Field(description="Keep as work in progress, out of normal search")] = None
-    kind: Kind = "note"
-    tags: Tags = ()
-    source: SourceArguments = SourceArguments()
-    artifact_refs: Annotated[
-        tuple[Reference, ...], Field(max_length=50, description="Paths or URLs of files")
-    ] = ()
-    valid_from: Annotated[From, Field(description="RFC 3339 time or date")] = None
-    valid_until: Annotated[Until, Field(description="RFC 3339 time or date, inclusive")] = None
-    supersedes: Annotated[Id | None, Field(description="A memory that this one replaces")] = None
-    branch_state: State | None = None
-    if_revision: Annotated[int, Field(ge=1, description="Refuse if the memory has changed since")] | None = (
-        None
-    )
-
-
-def _save_context(call: Call, arguments: SaveContext) -> JsonObject:
-    source = arguments.source
-    saved = call.engine.save(
-        call.owner,
-        call.space.id,
-        call.principal.app,
-        Draft(
-            content=arguments.content,
-            topic=arguments.topic,
-            state=_state(call, arguments),
-            kind=arguments.kind,
-            tags=arguments.tags,
-            artifact_refs=arguments.artifact_refs,
-            source=Source(
-                origin=source.origin,
-                client_name=call.principal.client_name,
-                session=source.session,
-                url=source.url,
-                external_id=source.external_id,
-                derived_from=source.derived_from,
-                confidence=source.confidence,
-            ),
-            valid_from=arguments.valid_from,
-            valid_until=arguments.valid_until,
-            if_revision=arguments.if_revision,
-            supersedes=_superseded(call, arguments.supersedes),
-        ),
-    )
-    return {"item": item(saved.memory), "write_status": saved.write_status, "indexed": saved.indexed}
-
-
-def _state(call: Call, arguments: SaveContext) -> State:
-    if arguments.draft is not None and arguments.branch_state is not None:
-        raise StoreError("invalid_argument", "give draft or branch_state, not both")
-    state: State = arguments.branch_state or ("wip" if arguments.draft else "active")
-    if state not in ("active", "wip") and "memory:maintain" not in call.principal.scopes:
-        raise StoreError("forbidden", f"branch_state {state} needs the permission memory:maintain")
-    return state
-
-
-def _superseded(call: Call, memory_id: str | None) -> str | None:
-    if memory_id is None:
-        return None
-    if "memory:maintain" not in call.principal.scopes:
-        raise StoreError("forbidden", "supersedes needs the permission memory:maintain")
-    return call.find(memory_id).id
 
 
 class SearchContext(FilterArguments):
@@ -139,7 +59,7 @@ class FetchContext(Arguments):
     """Arguments of `fetch_context`."""
 
     id: Id | None = None
-    document_id: Annotated[Id | None, Field(description="Same as id, for hosts that say document_id")] = None
+    document_id: Annotated[Id | None, Field(description="The same, of a document or a memory")] = None
     offset: Annotated[int, Field(ge=0, description="First character to return")] = 0
     max_chars: Annotated[int, Field(description=f"1 to {MAX_FETCH_CHARACTERS} characters")] = (
         MAX_FETCH_CHARACTERS
@@ -150,10 +70,21 @@ def _fetch_context(call: Call, arguments: FetchContext) -> JsonObject:
     given = {arguments.id, arguments.document_id} - {None}
     if len(given) != 1:
         raise StoreError("invalid_argument", "give one id; id and document_id must agree")
-    memory = call.read(str(given.pop()))
+    fetched = _fetched(call, str(given.pop()))
+    content = fetched["content"]
     end = arguments.offset + min(max(arguments.max_chars, 1), MAX_FETCH_CHARACTERS)
-    answer: JsonObject = {"item": item(memory) | {"content": memory.content[arguments.offset : end]}}
-    return answer | ({"next_offset": end} if end < len(memory.content) else {})
+    answer: JsonObject = {"item": fetched | {"content": content[arguments.offset : end]}}
+    return answer | ({"next_offset": end} if end < len(content) else {})
+
+
+def _fetched(call: Call, some_id: str) -> JsonObject:
+    """A memory, or a document whole."""
+    if documents.is_document(call.engine, call.view_of_spaces, some_id):
+        found, chunks = documents.get(call.engine, call.view_of_spaces, some_id)
+        return document(found, documents.text(found, chunks))
+    memory = call.read(some_id)
+    read = {} if memory.retrieval_text is None else {"retrieval_text": memory.retrieval_text}
+    return item(memory) | read
 
 
 class MemoryStatus(Arguments):
@@ -185,21 +116,6 @@ _IDENTITY_NOTES = {
     "several_spaces": "Only the active space is searched; the others are named under spaces.",
 }
 
-_SAVE = Tool(
-    name="save_context",
-    title="Save a memory",
-    description="Stores one memory for the signed-in owner, who sees it from every connected assistant. "
-    "Saving the same text again within 15 minutes, or the same source.external_id, makes no second copy. "
-    "Only what is passed here is stored.",
-    scope="memory:write",
-    arguments=SaveContext,
-    output_schema=answer_schema(
-        item=ITEM_SCHEMA,
-        write_status={"enum": ["created", "duplicate", "updated", "pending"]},
-        indexed={"type": "boolean"},
-    ),
-    run=_save_context,
-)
 _SEARCH = Tool(
     name="search_context",
     title="Search memories",
@@ -220,8 +136,8 @@ _SEARCH = Tool(
 _FETCH = Tool(
     name="fetch_context",
     title="Read a memory",
-    description="Returns one memory whole, by its id. Long content comes in parts: next_offset is the "
-    "offset of the next one.",
+    description="Returns one memory or document whole, by its id. Long content comes in parts: next_offset "
+    "is the offset of the next one.",
     scope="memory:read",
     arguments=FetchContext,
     output_schema=answer_schema(item=ITEM_SCHEMA, next_offset_={"type": "integer"}),
@@ -251,4 +167,4 @@ _STATUS = Tool(
     run=_memory_status,
     read_only=True,
 )
-TOOLS = (_SAVE, _SEARCH, _FETCH, _STATUS)
+TOOLS = (_SEARCH, _FETCH, _STATUS)

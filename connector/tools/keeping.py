@@ -7,7 +7,7 @@ from pydantic import Field
 from connector.tools.core import Id
 from connector.tools.shapes import ITEM_SCHEMA, answer_schema, item, space
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
-from store import lifecycle
+from store import documents, lifecycle
 
 
 class PinContext(Arguments):
@@ -31,8 +31,12 @@ class ForgetContext(Arguments):
 
 
 def _forget_context(call: Call, arguments: ForgetContext) -> JsonObject:
-    if arguments.undo:
-        lifecycle.restore(call.engine, call.view_of_spaces, arguments.id)
+    view = call.view_of_spaces
+    if documents.is_document(call.engine, view, arguments.id):
+        change = documents.restore if arguments.undo else documents.forget
+        change(call.engine, view, arguments.id)
+    elif arguments.undo:
+        lifecycle.restore(call.engine, view, arguments.id)
     else:
         memory = call.find(arguments.id)
         call.engine.forget(call.owner, [memory.space], memory.id)

@@ -8,7 +8,7 @@ from connector.tools.core import Id
 from connector.tools.filters import Topic
 from connector.tools.shapes import ITEM_SCHEMA, answer_schema, item
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
-from store import consolidation, lifecycle
+from store import consolidation, documents, lifecycle
 from store.consolidation import MAX_SOURCES, MIN_SOURCES
 from store.errors import StoreError
 
@@ -88,6 +88,8 @@ class DeleteContext(Arguments):
 
 def _delete_context(call: Call, arguments: DeleteContext) -> JsonObject:
     view = call.view_of_spaces
+    if documents.is_document(call.engine, view, arguments.id):
+        return {"id": documents.delete(call.engine, view, arguments.id, arguments.confirm), "deleted": True}
     return {"id": lifecycle.delete(call.engine, view, arguments.id, arguments.confirm), "deleted": True}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from connector.tools.dates import rfc3339
 from connector.tools.tool import JsonObject
-from store.memory import Filters, Hit, Memory, Source, Space
+from store.memory import Document, Filters, Hit, Memory, Source, Space
 from store.summary import cut
 
 # The names alone: what is in them the answers show, and a host's context holds this in every conversation.
@@ -27,6 +27,21 @@ def answer_schema(**properties: JsonObject) -> JsonObject:
 def item(memory: Memory) -> JsonObject:
     """A whole memory."""
     return {"id": memory.id, "content": memory.content, "metadata": metadata(memory)}
+
+
+def document(value: Document, content: str) -> JsonObject:
+    """A whole document."""
+    about = {
+        "title": value.title,
+        "kind": "document",
+        "space": value.space,
+        "chunks": list(value.chunks),
+        "source": _source(value.source),
+        "created_at": rfc3339(value.created_at),
+        "updated_at": rfc3339(value.updated_at),
+        "revision": value.revision,
+    }
+    return {"id": value.id, "content": content, "metadata": about}
 
 
 def match(hit: Hit) -> JsonObject:
@@ -60,6 +75,8 @@ def metadata(memory: Memory) -> JsonObject:
             "source": _source(memory.source),
             "valid_from": memory.valid_from and rfc3339(memory.valid_from),
             "valid_until": memory.valid_until and rfc3339(memory.valid_until),
+            "document_id": memory.document_id,
+            "image_sha256": memory.image_sha256,
             "superseded_by": memory.superseded_by,
             "created_at": rfc3339(memory.created_at),
             "updated_at": rfc3339(memory.updated_at),

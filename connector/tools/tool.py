@@ -36,6 +36,8 @@ class Call:
     engine: Engine
     owners: Owners
     public_url: str
+    capabilities: tuple[tuple[str, str, bool], ...] = ()
+    """Every tool's name and scope, and whether this app may call it."""
 
     @property
     def owner(self) -> str:

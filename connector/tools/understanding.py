@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from connector.tools.dates import rfc3339
 from connector.tools.shapes import answer_schema
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
-from store import context_packs, graph
+from store import answers, context_packs, graph
 from store.context_packs import MAX_BUDGET_TOKENS, MIN_BUDGET_TOKENS, Intent, Item
 from store.entities import Entity
 from store.memory import Memory
@@ -51,6 +51,22 @@ def _item(item: Item) -> JsonObject:
     """What came from elsewhere is marked as such."""
     origin = item.memory.source.origin
     return {"text": item.text, "id": item.memory.id} | ({"origin": origin} if origin == "external" else {})
+
+
+class AskContext(Arguments):
+    """Arguments of `ask_context`."""
+
+    question: Annotated[str, Field(description="Any question, in any language")]
+
+
+def _ask_context(call: Call, arguments: AskContext) -> JsonObject:
+    answer = answers.answer(call.engine, call.view, arguments.question)
+    if not answer.citations:
+        return {"abstained": True, "reason": answers.NOTHING_FOUND}
+    return {
+        "answer": answer.text,
+        "citations": [{"id": each.memory.id, "quote": each.quote} for each in answer.citations],
+    }
 
 
 class GetEntity(Arguments):
@@ -133,6 +149,23 @@ TOOLS = (
         ),
         run=_get_context,
         read_only=True,
+    ),
+    Tool(
+        name="ask_context",
+        title="Ask the memories",
+        description="Answers a question from stored memories alone, citing the sentences that say so, or "
+        "abstains when they do not.",
+        scope="memory:read",
+        arguments=AskContext,
+        output_schema=answer_schema(
+            answer_={"type": "string"},
+            citations_=_LIST,
+            abstained_={"type": "boolean"},
+            reason_={"type": "string"},
+        ),
+        run=_ask_context,
+        read_only=True,
+        listed="full",
     ),
     Tool(
         name="get_entity",

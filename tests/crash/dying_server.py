@@ -21,6 +21,7 @@ from connector.commands import output
 from connector.settings import Settings
 from oauth.records import Value
 from oauth.server import AuthorizationServer
+from store.profiles import AppProfile
 from store.sqlite import database
 
 
@@ -82,9 +83,11 @@ def mortal(settings: Settings) -> Vademecum:
     return MortalVademecum(settings, turned_clock(settings.state_dir / "clock"))
 
 
-def access(server: AuthorizationServer, now: Callable[[], datetime]) -> Access:
+def access(
+    server: AuthorizationServer, now: Callable[[], datetime], profile_of: Callable[[str, str], AppProfile]
+) -> Access:
     """The guard's five seconds pass on the turned clock too."""
-    return Access(server, now, monotonic=lambda: now().timestamp())
+    return Access(server, now, profile_of, monotonic=lambda: now().timestamp())
 
 
 if __name__ == "__main__":
