@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from connector.commands import clients, evaluate, keys, memories, owner, serve, tokens
+from connector.commands import clients, evaluate, ingest, keys, memories, owner, serve, spaces, tokens
 from connector.settings import SettingsError
 from oauth.keys import UnreadableKeys
 from store.errors import StoreError
@@ -21,7 +21,9 @@ app.command("serve")(serve.serve)
 app.command("save")(memories.save)
 app.command("search")(memories.search)
 app.command("import")(memories.import_file)
+app.command("ingest")(ingest.ingest)
 app.add_typer(owner.app, name="owner")
+app.add_typer(spaces.app, name="spaces")
 app.add_typer(clients.app, name="clients")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(keys.app, name="keys")

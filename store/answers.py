@@ -63,7 +63,9 @@ def _best_sentences(
     said = [Citation(memory, sentence) for memory in memories for sentence in sentences(memory.content)]
     nearness = engine.nearness(question, [citation.quote for citation in said])
     best: dict[str, tuple[Citation, float]] = {}
-    for citation, near in sorted(zip(said, nearness, strict=True), key=lambda each: -each[1]):
+    # Of two that are equally near, the longer says more.
+    in_order = sorted(zip(said, nearness, strict=True), key=lambda each: (-each[1], -len(each[0].quote)))
+    for citation, near in in_order:
         best.setdefault(citation.memory.id, (citation, near))
     return [*best.values()]
 

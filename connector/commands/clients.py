@@ -1,16 +1,28 @@
 """`vademecum clients`: the apps that the owner let in, and clients registered by hand."""
 
-from typing import Annotated, Any
+from dataclasses import asdict, replace
+from typing import Annotated, Any, get_args
 
 import typer
 
 from connector.app import Vademecum
-from connector.commands.output import Json, OwnerOption, chosen_owner, open_installation, print_json
+from connector.commands.output import (
+    Json,
+    OwnerOption,
+    check_names,
+    chosen_owner,
+    chosen_space,
+    open_installation,
+    print_json,
+)
+from connector.tools import catalogue
 from connector.tools.dates import rfc3339
 from oauth import grants, registration
 from oauth.errors import OAuthError
 from oauth.grants import Grant
 from store.errors import StoreError
+from store.memory import ORIGINS, STATES
+from store.profiles import AppProfile, Surface
 
 app = typer.Typer(help="The apps that may use the memories.", no_args_is_help=True)
 
@@ -80,6 +92,50 @@ def narrow(
             "invalid_argument", f"it does not have {', '.join(sorted(unknown))}; nothing changed"
         )
     grants.narrow(parts.authorization_server, grant_id, frozenset(scope))
+
+
+@app.command("profile")
+def profile(
+    grant_id: GrantId,
+    tool: Annotated[list[str] | None, typer.Option("--tool", help="Only these tools.")] = None,
+    state: Annotated[list[str] | None, typer.Option("--state", help="Only memories in these states.")] = None,
+    space: Annotated[list[str] | None, typer.Option("--space", help="Only these spaces.")] = None,
+    origin: Annotated[
+        list[str] | None, typer.Option("--origin", help="Only memories of this origin.")
+    ] = None,
+    surface: Annotated[str | None, typer.Option(help="default or full: the tools it lists.")] = None,
+    episodes: Annotated[bool | None, typer.Option(help="Whether it may keep turns of conversations.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Take every limit back first.")] = False,
+    owner: OwnerOption = None,
+    json: Json = False,
+) -> None:
+    """Show what an app is held to, or change it; it follows within seconds and outlives its login."""
+    parts = open_installation()
+    subject = chosen_owner(parts, owner)
+    client_id = _grant(parts, subject, grant_id).client_id
+    check_names("tool", tool, catalogue.TOOLS)
+    check_names("state", state, STATES)
+    check_names("origin", origin, ORIGINS)
+    check_names("surface", surface and [surface], get_args(Surface))
+    given: dict[str, Any] = {
+        "tools": tool and tuple(tool),
+        "states": state and tuple(state),
+        "spaces": space and tuple(chosen_space(parts, subject, each).id for each in space),
+        "origins": origin and tuple(origin),
+        "surface": surface,
+        "episodes": episodes,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    present = AppProfile() if reset else parts.profiles.get(subject, client_id)
+    if changes or reset:
+        present = replace(present, **changes)
+        parts.profiles.put(subject, client_id, present)
+    if json:
+        print_json(asdict(present))
+        return
+    for name, value in asdict(present).items():
+        shown = ", ".join(value) if isinstance(value, tuple) else "no limit" if value is None else value
+        typer.echo(f"{name}: {shown}")
 
 
 @app.command("revoke")

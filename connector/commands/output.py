@@ -1,6 +1,7 @@
 """What the commands share at the terminal: JSON on request, and whose memories are meant."""
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -59,6 +60,20 @@ def chosen_space(parts: Vademecum, owner: str, space: str | None) -> Space:
             return each
     names = ", ".join(each.name for each in spaces)
     raise StoreError("not_found", f"no space {space}; there are: {names}")
+
+
+def check_names(kind: str, given: Iterable[str] | None, known: Iterable[str]) -> None:
+    """Whether each name is one that there is.
+
+    Raises:
+        StoreError: `invalid_argument`, naming those there are.
+    """
+    names = [*known]
+    unknown = sorted(set(given or ()) - set(names))
+    if unknown:
+        raise StoreError(
+            "invalid_argument", f"no such {kind}: {', '.join(unknown)}; there are: {', '.join(names)}"
+        )
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ import typer
 from connector.commands.output import (
     Json,
     OwnerOption,
+    check_names,
     chosen_owner,
     chosen_space,
     open_installation,
@@ -41,10 +42,10 @@ def add(
     parts = open_installation()
     server = parts.authorization_server
     scopes = {word for given in scope for word in given.replace(",", " ").split()}
-    _check("scope", scopes, server.scopes.supported)
-    _check("tool", tool, catalogue.TOOLS)
-    _check("state", state, STATES)
-    _check("origin", origin, ORIGINS)
+    check_names("scope", scopes, server.scopes.supported)
+    check_names("tool", tool, catalogue.TOOLS)
+    check_names("state", state, STATES)
+    check_names("origin", origin, ORIGINS)
     subject = chosen_owner(parts, owner)
     profile = Profile(
         scopes=frozenset(scopes),
@@ -85,14 +86,6 @@ def revoke(
     if token_id not in {token.token_id for token in known}:
         raise StoreError("not_found", f"no token {token_id}; `vademecum tokens list` names them")
     personal_tokens.revoke(server, token_id)
-
-
-def _check(kind: str, given: Any, known: Any) -> None:
-    unknown = sorted(set(given or ()) - set(known))
-    if unknown:
-        raise StoreError(
-            "invalid_argument", f"no such {kind}: {', '.join(unknown)}; there are: {', '.join(known)}"
-        )
 
 
 def _limit(names: list[str] | None) -> tuple[str, ...] | None:
