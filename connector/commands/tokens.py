@@ -1,7 +1,7 @@
 """`vademecum tokens`: personal access tokens, for headless agents that cannot open a browser."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -20,6 +20,7 @@ from oauth import personal_tokens
 from oauth.personal_tokens import PersonalToken, Profile
 from store.errors import StoreError
 from store.memory import ORIGINS, STATES
+from store.profiles import AppProfile, Surface
 
 app = typer.Typer(help="Personal access tokens.", no_args_is_help=True)
 
@@ -35,6 +36,8 @@ def add(
     origin: Annotated[
         list[str] | None, typer.Option("--origin", help="Only memories of this origin.")
     ] = None,
+    surface: Annotated[str, typer.Option(help="default or full: the tools it lists.")] = "default",
+    episodes: Annotated[bool, typer.Option("--episodes", help="May keep turns of conversations.")] = False,
     owner: OwnerOption = None,
     json: Json = False,
 ) -> None:
@@ -46,6 +49,7 @@ def add(
     check_names("tool", tool, catalogue.TOOLS)
     check_names("state", state, STATES)
     check_names("origin", origin, ORIGINS)
+    check_names("surface", [surface], get_args(Surface))
     subject = chosen_owner(parts, owner)
     profile = Profile(
         scopes=frozenset(scopes),
@@ -56,6 +60,9 @@ def add(
     )
     expires_at = None if days is None else parts.now() + timedelta(days=days)
     token, secret = personal_tokens.create(server, subject, name, profile, expires_at)
+    if surface != "default" or episodes:
+        lists = AppProfile(surface="full" if surface == "full" else "default", episodes=episodes)
+        parts.profiles.put(subject, token.app, lists)
     if json:
         print_json(_describe(token) | {"token": secret})
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connector.app import Vademecum
-from tests.connector.commands.conftest import PASSPHRASE, Run
+from tests.connector.commands.conftest import Run
 
 
 def test_the_passphrase_makes_the_first_owner_and_then_replaces_it(
