@@ -17,6 +17,7 @@ HALF_LIFE = timedelta(days=14)
 """After which a use, or a change, weighs half as much."""
 NEAR_DUPLICATE = 0.95
 """Share of words in common, of all that two texts have, from which they say the same."""
+COMPARED_CHARACTERS = 4000
 SPARE = 10
 """How many more than asked for are ranked, so that boosts and near-duplicates have something to move."""
 
@@ -64,7 +65,7 @@ def _distinct_first(found: Sequence[Placed], limit: int) -> list[Placed]:
     said: list[frozenset[str]] = []
     first, behind = [], []
     for each in found:
-        words = frozenset(normalized(each.text).split())
+        words = frozenset(normalized(each.memory.content[:COMPARED_CHARACTERS]).split())
         if any(_say_the_same(words, others) for others in said):
             behind.append(each)
         else:
