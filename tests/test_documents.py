@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tests import write_tools
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -14,6 +16,10 @@ def test_every_kind_of_record_is_documented() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "records.md").read_text(), re.MULTILINE))
     assert used == documented
     assert used
+
+
+def test_every_tool_is_documented_as_it_describes_itself() -> None:
+    assert write_tools.PAGE.read_text(encoding="utf-8") == write_tools.written()
 
 
 def test_links_between_documents_lead_somewhere() -> None:
