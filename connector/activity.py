@@ -15,13 +15,16 @@ from starlette.concurrency import run_in_threadpool
 
 from connector.access import Principal
 from connector.logs import request_id
-from store.events import PREVIEW_CHARACTERS, Event
+from store.events import PREVIEW_CHARACTERS, Event, Rejection
 from store.summary import cut
 
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.5
 MAX_WAITING = 10_000
+MAX_REFUSALS_WAITING = 60
+"""Of a flood only so many are told of one by one."""
+_QUERIES = ("query", "question", "task")
 
 
 class Events(Protocol):
@@ -29,6 +32,9 @@ class Events(Protocol):
 
     def append(self, events: list[Event]) -> None:
         """Writes all of them in one transaction."""
+
+    def reject(self, rejections: list[Rejection], beyond: int) -> None:
+        """Keeps some of the refusals of each minute, and counts the others."""
 
 
 class Activity:
@@ -38,6 +44,8 @@ class Activity:
         self._events = events
         self._now = now
         self._waiting: list[Event] = []
+        self._refused: list[Rejection] = []
+        self._refused_beyond = 0
         self._lock = Lock()
 
     def tool_called(
@@ -50,7 +58,7 @@ class Activity:
         answer: Mapping[str, Any],
     ) -> None:
         """Notes one call; `status` is `ok`, a StoreError's code, or `error`."""
-        query = (arguments or {}).get("query")
+        query = next((value for name, value in (arguments or {}).items() if name in _QUERIES), None)
         event = Event(
             at=self._now(),
             owner=principal.owner,
@@ -67,20 +75,33 @@ class Activity:
             if len(self._waiting) < MAX_WAITING:
                 self._waiting.append(event)
 
+    def refused(self, path: str, status: int) -> None:
+        """Notes a request that was refused before anybody was known."""
+        rejection = Rejection(self._now(), path, str(status), request_id.get())
+        with self._lock:
+            if len(self._refused) < MAX_REFUSALS_WAITING:
+                self._refused.append(rejection)
+            else:
+                self._refused_beyond += 1
+
     async def write_in_background(self) -> None:
         """Writes what has come in, until cancelled; a store that fails is told of and tried again."""
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            if self._waiting:
+            if self._waiting or self._refused:
                 await run_in_threadpool(self.flush)
 
     def flush(self) -> None:
         """Writes what is waiting now; on failure it goes on waiting."""
         with self._lock:
             batch, self._waiting = self._waiting, []
+            refused, self._refused = self._refused, []
+            beyond, self._refused_beyond = self._refused_beyond, 0
         try:
             if batch:
                 self._events.append(batch)
+            if refused:
+                self._events.reject(refused, beyond)
         except Exception:
             log.exception("activity.not_written", extra={"events": len(batch)})
             with self._lock:
@@ -89,6 +110,6 @@ class Activity:
 
 def _memory_ids(answer: Mapping[str, Any]) -> list[str]:
     """The memories that an answer speaks of, in its order."""
-    lists = (answer.get(name, ()) for name in ("matches", "results", "items"))
+    lists = (answer.get(name, ()) for name in ("matches", "results", "items", "citations"))
     rows = [answer.get("item"), *(row for rows in lists for row in rows), answer]
     return [row["id"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("id"), str)]

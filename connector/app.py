@@ -197,7 +197,11 @@ def create_app(parts: Vademecum) -> Starlette:
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(RequestLog, paths=[getattr(route, "path", "") for route in routes]),
+            Middleware(
+                RequestLog,
+                paths=[getattr(route, "path", "") for route in routes],
+                refused=parts.activity.refused,
+            ),
             Middleware(ClientAddress, trusted=settings.trusted_proxies),
             Middleware(HostCheck, public_url=settings.public_url),
         ],

@@ -4,7 +4,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
@@ -16,15 +16,26 @@ from connector.logs import request_id
 
 log = logging.getLogger(__name__)
 
+CLIENT_PATHS = frozenset({"/mcp", "/authorize", "/token", "/register", "/revoke"})
+
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 
 
 class RequestLog:
     """Gives the request an id (ours, never the caller's) and logs it once, without its query."""
 
-    def __init__(self, app: ASGIApp, paths: Collection[str]) -> None:
-        """Args: `paths` are those of the application's routes; any other is logged as `…`."""
+    def __init__(
+        self, app: ASGIApp, paths: Collection[str], refused: Callable[[str, int], None] | None = None
+    ) -> None:
+        """A log of the application.
+
+        Args:
+            app: what answers.
+            paths: those of the application's routes; any other is logged as `…`.
+            refused: told the path and status of each request from a client program that was refused.
+        """
         self._app = app
+        self._refused = refused
         self._known = {path for path in paths if "{" not in path}
         self._prefixes = tuple(path.split("{")[0] for path in paths if "{" in path)
 
@@ -55,6 +66,8 @@ class RequestLog:
                     "ms": round((time.perf_counter() - started) * 1000, 2),
                 },
             )
+            if self._refused is not None and 400 <= status < 500 and scope["path"] in CLIENT_PATHS:
+                self._refused(scope["path"], status)
             request_id.reset(token)
 
     def _logged(self, path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the activity log keeps of a call."""
+"""What the activity log keeps: calls of known owners, and refusals of strangers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,4 +19,16 @@ class Event:
     latency_ms: float
     memory_ids: tuple[str, ...] = ()
     query_preview: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One request refused before anybody was known: what was asked for, and why it was refused."""
+
+    at: datetime
+    name: str
+    """The path."""
+    reason: str
+    """The HTTP status."""
     request_id: str | None = None

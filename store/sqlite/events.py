@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 
-from store.events import Event
+from store.events import Event, Rejection
 from store.sqlite.database import Database, from_micros, to_micros
 
 LIFETIME = timedelta(days=90)
+MAX_REJECTIONS_A_MINUTE = 60
+MINUTE = 60_000_000
+"""In microseconds."""
 
 
 class SQLiteEvents:
@@ -35,6 +38,51 @@ class SQLiteEvents:
             "SELECT at, value FROM events WHERE owner = ? ORDER BY at DESC, n DESC LIMIT ?", (owner, limit)
         )
         return [_event(owner, at, value) for at, value in rows]
+
+    def reject(self, rejections: Sequence[Rejection], beyond: int = 0) -> None:
+        """Keeps the first of each minute and counts the others, with so many that are only a number."""
+        now = self._database.now()
+        too_old = to_micros(now - LIFETIME)
+        with self._database.write() as connection:
+            for rejection in rejections:
+                _reject(connection, rejection)
+            _count(connection, to_micros(now) // MINUTE, beyond)
+            connection.execute("DELETE FROM rejections WHERE at < ?", (too_old,))
+            connection.execute("DELETE FROM rejections_beyond WHERE minute < ?", (too_old // MINUTE,))
+
+    def rejections(self, limit: int) -> list[Rejection]:
+        """The last ones kept, newest first."""
+        rows = self._database.read.execute(
+            "SELECT at, value FROM rejections ORDER BY at DESC, n DESC LIMIT ?", (limit,)
+        )
+        return [Rejection(from_micros(at), **json.loads(value)) for at, value in rows]
+
+    def rejections_beyond(self) -> int:
+        """How many more there were than were kept."""
+        row = self._database.read.execute("SELECT coalesce(sum(count), 0) FROM rejections_beyond").fetchone()
+        return int(row[0])
+
+
+def _reject(connection: sqlite3.Connection, rejection: Rejection) -> None:
+    at = to_micros(rejection.at)
+    minute = at // MINUTE
+    (kept,) = connection.execute(
+        "SELECT count(*) FROM rejections WHERE at >= ? AND at < ?", (minute * MINUTE, (minute + 1) * MINUTE)
+    ).fetchone()
+    if kept < MAX_REJECTIONS_A_MINUTE:
+        value = {"name": rejection.name, "reason": rejection.reason, "request_id": rejection.request_id}
+        connection.execute("INSERT INTO rejections (at, value) VALUES (?, ?)", (at, json.dumps(value)))
+    else:
+        _count(connection, minute, 1)
+
+
+def _count(connection: sqlite3.Connection, minute: int, more: int) -> None:
+    if more:
+        connection.execute(
+            """INSERT INTO rejections_beyond VALUES (?1, ?2)
+               ON CONFLICT (minute) DO UPDATE SET count = count + ?2""",
+            (minute, more),
+        )
 
 
 def _without_erased(connection: sqlite3.Connection, event: Event) -> Event:

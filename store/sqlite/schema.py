@@ -77,7 +77,10 @@ _FIRST = (
     )""",
     "CREATE INDEX events_owner ON events (owner, at)",
     "CREATE INDEX events_at ON events (at)",
+    # So many a minute are kept; of those beyond only the number, lest a stranger fill the owner's disk.
     "CREATE TABLE rejections (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, value TEXT NOT NULL)",
+    "CREATE INDEX rejections_at ON rejections (at)",
+    "CREATE TABLE rejections_beyond (minute INTEGER PRIMARY KEY, count INTEGER NOT NULL)",
 )
 
 _DOCUMENTS: tuple[str, ...] = (

@@ -15,7 +15,7 @@ from oauth.records import Records
 from store.backend import Memories
 from store.embedders.protocol import Embedder
 from store.engine import Engine
-from store.events import Event
+from store.events import Event, Rejection
 from store.owners import Owners
 from store.profiles import Profiles
 from store.sqlite.database import Database
@@ -30,6 +30,9 @@ from tests.store.fakes import Clock, FakeEmbedder
 class Events(Protocol):
     def append(self, events: list[Event]) -> None: ...
     def recent(self, owner: str, limit: int) -> list[Event]: ...
+    def reject(self, rejections: list[Rejection]) -> None: ...
+    def rejections(self, limit: int) -> list[Rejection]: ...
+    def rejections_beyond(self) -> int: ...
 
 
 @dataclass(frozen=True)
