@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -24,7 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
-from connector import state_key
+from connector import models, state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
@@ -40,7 +41,6 @@ from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
-from store.embedders.local import LocalEmbedder
 from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.errors import StoreError
@@ -52,6 +52,9 @@ from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
 from store.sqlite.profiles import SQLiteProfiles
 from store.sqlite.records import SQLiteRecords
+
+if TYPE_CHECKING:
+    from store.gemini import GeminiModel
 
 SCOPES = Scopes(
     supported=("memory:read", "memory:write", "memory:maintain", "memory:export", "memory:delete"),
@@ -127,17 +130,19 @@ class Vademecum:
     @cached_property
     def embedder(self) -> Embedder | None:
         """The configured embedder; None when search is by words alone."""
-        match self.settings.embedder:
-            case "local":
-                return LocalEmbedder(self.settings.state_dir)
-            case "none":
-                return None
+        return models.embedder(self.settings)
+
+    @cached_property
+    def model(self) -> "GeminiModel | None":
+        """What writes and sees, where it is configured."""
+        return models.language_model(self.settings)
 
     @cached_property
     def engine(self) -> Engine:
         """The memory engine."""
         cursor_key = hmac.digest(self.state_key, b"cursors", hashlib.sha256)
-        return Engine(SQLiteMemories(self.database), self.embedder, self.now, cursor_key)
+        memories = SQLiteMemories(self.database)
+        return Engine(memories, self.embedder, self.now, cursor_key, self.model, self.model)
 
     @cached_property
     def authorization_server(self) -> AuthorizationServer:

@@ -21,12 +21,15 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretBytes,
+    SecretStr,
     ValidationError,
     model_validator,
 )
 
 PREFIX = "VADEMECUM_"
 STATE_KEY_BYTES = 32
+MAX_DIMENSIONS = 2048
+"""What Firestore can index; the same everywhere, so that an installation can move."""
 
 
 class SettingsError(Exception):
@@ -58,6 +61,16 @@ def _origin(value: str) -> str:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     port = f":{parts.port}" if parts.port not in (None, default_port) else ""
     return f"{parts.scheme}://{host}{port}"
+
+
+def _service_url(value: str) -> str:
+    """Where keys and memories are sent: never in the clear, except to this machine."""
+    parts = urlsplit(value.strip())
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a URL such as https://api.example.org/v1")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("must be https, except on this machine (127.0.0.1, localhost, ::1)")
+    return value.strip().rstrip("/")
 
 
 def _words(value: Any) -> Any:
@@ -93,6 +106,7 @@ def _default_state_dir(environ: Mapping[str, str]) -> str:
 
 
 Origin = Annotated[str, BeforeValidator(_origin)]
+ServiceUrl = Annotated[str, BeforeValidator(_service_url)]
 Network = IPv4Network | IPv6Network
 _NAMED_NETWORKS = {
     "loopback": ("127.0.0.0/8", "::1/128"),
@@ -134,7 +148,16 @@ class Settings(BaseModel):
     state_key: Annotated[SecretBytes | None, BeforeValidator(_state_key)] = None
     store: Literal["sqlite"] = "sqlite"
     identity: Literal["passphrase"] = "passphrase"
-    embedder: Literal["local", "none"] = "local"
+    embedder: Literal["local", "gemini", "openai", "none"] = "local"
+    embedding_model: str | None = None
+    embedding_dimensions: int | None = Field(default=None, ge=1, le=MAX_DIMENSIONS)
+    openai_base_url: ServiceUrl = "https://api.openai.com/v1"
+    openai_api_key: SecretStr | None = None
+    gemini_api_key: SecretStr | None = None
+    gemini_project: str | None = None
+    gemini_location: str | None = None
+    gemini_base_url: ServiceUrl | None = None
+    language_model: str | None = None
     tool_surface: Literal["default", "full"] = "default"
     allowed_origins: Origins = ()
     trusted_proxies: Networks = ()
@@ -149,6 +172,21 @@ class Settings(BaseModel):
     def _plain_http_stays_on_this_machine(self) -> "Settings":
         if not self.is_https and not is_loopback(self.host):
             raise ValueError("HOST listens beyond this machine, so PUBLIC_URL must be an https address")
+        return self
+
+    @model_validator(mode="after")
+    def _gemini_can_be_reached(self) -> "Settings":
+        uses_gemini = self.embedder == "gemini" or self.language_model is not None
+        if uses_gemini and self.gemini_api_key is None and self.gemini_project is None:
+            raise ValueError("Gemini needs GEMINI_API_KEY, or GEMINI_PROJECT for Vertex AI")
+        return self
+
+    @model_validator(mode="after")
+    def _a_model_of_the_embedder(self) -> "Settings":
+        if self.embedder in ("local", "none") and (self.embedding_model or self.embedding_dimensions):
+            raise ValueError(
+                "EMBEDDING_MODEL and EMBEDDING_DIMENSIONS are for the embedders gemini and openai"
+            )
         return self
 
     @model_validator(mode="after")

@@ -101,3 +101,32 @@ def test_trusted_proxies_are_addresses_networks_or_two_names_and_never_everybody
     ]
     for everybody in ("0.0.0.0/0", "::/0", "*", "all"):
         assert problems_of(trusted_proxies=everybody)
+
+
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({"EMBEDDER": "gemini"}, "GEMINI_API_KEY"),
+        ({"LANGUAGE_MODEL": "gemini-x"}, "GEMINI_API_KEY"),
+        ({"EMBEDDER": "openai", "OPENAI_BASE_URL": "http://example.org/v1"}, "https"),
+        ({"EMBEDDER": "openai", "OPENAI_BASE_URL": "example.org"}, "URL"),
+        ({"EMBEDDER": "openai", "EMBEDDING_DIMENSIONS": "2049"}, "2048"),
+        ({"EMBEDDING_MODEL": "x"}, "gemini and openai"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_a_problem(environment: dict[str, str], problem: str) -> None:
+    given = {f"VADEMECUM_{name}": value for name, value in environment.items()}
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_env(given)
+    assert problem in str(refused.value)
+
+
+def test_keys_of_services_are_never_shown() -> None:
+    settings = Settings.from_env(
+        {
+            "VADEMECUM_EMBEDDER": "gemini",
+            "VADEMECUM_GEMINI_API_KEY": "a-secret-key",
+            "VADEMECUM_OPENAI_API_KEY": "a-secret-key",
+        }
+    )
+    assert "a-secret-key" not in repr(settings)

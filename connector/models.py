@@ -1,0 +1,64 @@
+"""Which models the settings ask for. Each is imported only then: Google's client takes a second to load."""
+
+from typing import TYPE_CHECKING
+
+from connector.settings import Settings
+from store.embedders.protocol import Embedder
+
+if TYPE_CHECKING:
+    from google.genai import Client
+
+    from store.gemini import GeminiModel
+
+OPENAI_MODEL = "text-embedding-3-small"
+OPENAI_DIMENSIONS = 1536
+
+
+def embedder(settings: Settings) -> Embedder | None:
+    """The embedder; None when search is by words alone."""
+    match settings.embedder:
+        case "local":
+            from store.embedders.local import LocalEmbedder
+
+            return LocalEmbedder(settings.state_dir)
+        case "gemini":
+            from store.embedders import gemini
+
+            return gemini.GeminiEmbedder(
+                _gemini(settings),
+                settings.embedding_model or gemini.MODELS[0],
+                settings.embedding_dimensions or gemini.DIMENSIONS,
+            )
+        case "openai":
+            from store.embedders.openai import OpenAIEmbedder
+
+            key = settings.openai_api_key
+            return OpenAIEmbedder(
+                settings.openai_base_url,
+                None if key is None else key.get_secret_value(),
+                settings.embedding_model or OPENAI_MODEL,
+                settings.embedding_dimensions or OPENAI_DIMENSIONS,
+            )
+        case "none":
+            return None
+
+
+def language_model(settings: Settings) -> "GeminiModel | None":
+    """What describes images, merges memories and writes answers; None when nothing does."""
+    if settings.language_model is None:
+        return None
+    from store.gemini import GeminiModel
+
+    return GeminiModel(_gemini(settings), settings.language_model)
+
+
+def _gemini(settings: Settings) -> "Client":
+    from store.gemini import client
+
+    key = settings.gemini_api_key
+    return client(
+        None if key is None else key.get_secret_value(),
+        settings.gemini_project,
+        settings.gemini_location,
+        settings.gemini_base_url,
+    )
