@@ -12,9 +12,9 @@ from store.backend import Candidates, Query
 from store.lexical import is_foreign_script
 
 VECTOR_SHARE = 0.5
-FLOOR = 0.35
+FLOOR = 0.25
 """The confidence that at least one passage must reach, or nothing is found."""
-FLOOR_OF_FOREIGN_SCRIPT = 0.03
+FLOOR_OF_FOREIGN_SCRIPT = 0.02
 """The same for a query in a script that the space does not use: its cosines are lower throughout."""
 FLOOR_OF_OTHERS = 0.01
 """The confidence below which a passage is left out even then."""

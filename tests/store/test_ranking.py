@@ -70,7 +70,7 @@ def test_a_question_in_a_script_the_space_does_not_use_is_given_more_room() -> N
 
 
 def test_among_few_passages_a_smaller_likeness_is_an_answer() -> None:
-    rows = (1, 0.2, 0.0, 0.0)
+    rows = (1, 0.18, 0.0, 0.0)
     assert order(ranking.rank(candidates(rows, total=10), query(), 10)) == [1]
     assert ranking.rank(candidates(rows, total=5_000), query(), 10) == []
 
