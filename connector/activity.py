@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from connector.access import Principal
 from connector.logs import request_id
 from store.events import PREVIEW_CHARACTERS, Event, Rejection
+from store.queries import AskedQuery, Queries
 from store.summary import cut
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ FLUSH_SECONDS = 0.5
 MAX_WAITING = 10_000
 MAX_REFUSALS_WAITING = 60
 """Of a flood only so many are told of one by one."""
+SEARCHES = frozenset({"search_context", "search"})
 _QUERIES = ("query", "question", "task")
 
 
@@ -40,8 +42,11 @@ class Events(Protocol):
 class Activity:
     """Collects events from any thread; `write_in_background` keeps them."""
 
-    def __init__(self, events: Events, now: Callable[[], datetime]) -> None:
+    def __init__(self, events: Events, now: Callable[[], datetime], queries: Queries | None = None) -> None:
+        """Args: `queries` keeps searches whole; None keeps none."""
         self._events = events
+        self._queries = queries
+        self._asked: list[AskedQuery] = []
         self._now = now
         self._waiting: list[Event] = []
         self._refused: list[Rejection] = []
@@ -74,6 +79,10 @@ class Activity:
         with self._lock:
             if len(self._waiting) < MAX_WAITING:
                 self._waiting.append(event)
+                if self._queries is not None and tool in SEARCHES and status == "ok":
+                    self._asked.append(
+                        AskedQuery(event.at, event.owner, event.app, str(query), event.memory_ids)
+                    )
 
     def refused(self, path: str, status: int) -> None:
         """Notes a request that was refused before anybody was known."""
@@ -96,10 +105,13 @@ class Activity:
         with self._lock:
             batch, self._waiting = self._waiting, []
             refused, self._refused = self._refused, []
+            asked, self._asked = self._asked, []
             beyond, self._refused_beyond = self._refused_beyond, 0
         try:
             if batch:
                 self._events.append(batch)
+            if asked and self._queries is not None:
+                self._queries.append(asked)
             if refused:
                 self._events.reject(refused, beyond)
         except Exception:

@@ -46,11 +46,13 @@ from store.engine import Engine
 from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
+from store.queries import Queries
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
 from store.sqlite.profiles import SQLiteProfiles
+from store.sqlite.queries import SQLiteQueries
 from store.sqlite.records import SQLiteRecords
 
 if TYPE_CHECKING:
@@ -123,9 +125,14 @@ class Vademecum:
         return SQLiteEvents(self.database)
 
     @cached_property
+    def queries(self) -> Queries:
+        """What was searched for, where the operator wants it kept."""
+        return SQLiteQueries(self.database)
+
+    @cached_property
     def activity(self) -> Activity:
         """Collects events for `events`."""
-        return Activity(self.events, self.now)
+        return Activity(self.events, self.now, self.queries if self.settings.query_log else None)
 
     @cached_property
     def embedder(self) -> Embedder | None:

@@ -159,6 +159,7 @@ class Settings(BaseModel):
     gemini_base_url: ServiceUrl | None = None
     language_model: str | None = None
     tool_surface: Literal["default", "full"] = "default"
+    query_log: bool = False
     allowed_origins: Origins = ()
     trusted_proxies: Networks = ()
     access_token_lifetime: Lifetime = Field(

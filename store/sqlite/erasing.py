@@ -44,6 +44,11 @@ def erase_numbered(connection: sqlite3.Connection, owner: str, numbers: Sequence
                                                  WHERE seen.value IN ({of_these}))""",  # noqa: S608
             where,
         )
+        connection.execute(
+            f"""DELETE FROM queries WHERE owner = :owner AND EXISTS (
+                    SELECT 1 FROM json_each(queries.found) AS seen WHERE seen.value IN ({of_these}))""",  # noqa: S608
+            where,
+        )
         for number in numbers:
             writing.drop_index(connection, number)
         connection.execute(

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from store.events import Event, Rejection
 from store.sqlite.database import Database, from_micros, to_micros
@@ -36,6 +36,14 @@ class SQLiteEvents:
         """The owner's last events, newest first."""
         rows = self._database.read.execute(
             "SELECT at, value FROM events WHERE owner = ? ORDER BY at DESC, n DESC LIMIT ?", (owner, limit)
+        )
+        return [_event(owner, at, value) for at, value in rows]
+
+    def since(self, owner: str, moment: datetime) -> list[Event]:
+        """The owner's events from that moment on, oldest first."""
+        rows = self._database.read.execute(
+            "SELECT at, value FROM events WHERE owner = ? AND at >= ? ORDER BY at, n",
+            (owner, to_micros(moment)),
         )
         return [_event(owner, at, value) for at, value in rows]
 

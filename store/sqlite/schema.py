@@ -77,6 +77,12 @@ _FIRST = (
     )""",
     "CREATE INDEX events_owner ON events (owner, at)",
     "CREATE INDEX events_at ON events (at)",
+    """CREATE TABLE queries (
+        n INTEGER PRIMARY KEY, owner TEXT NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+        at INTEGER NOT NULL, app TEXT NOT NULL, query TEXT NOT NULL, found TEXT NOT NULL
+    )""",
+    "CREATE INDEX queries_owner ON queries (owner, at)",
+    "CREATE INDEX queries_at ON queries (at)",
     # So many a minute are kept; of those beyond only the number, lest a stranger fill the owner's disk.
     "CREATE TABLE rejections (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, value TEXT NOT NULL)",
     "CREATE INDEX rejections_at ON rejections (at)",

@@ -6,6 +6,7 @@ A further backend adds a fixture that makes a `Backend` and its name to `params`
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -18,11 +19,13 @@ from store.engine import Engine
 from store.events import Event, Rejection
 from store.owners import Owners
 from store.profiles import Profiles
+from store.queries import Queries
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
 from store.sqlite.profiles import SQLiteProfiles
+from store.sqlite.queries import SQLiteQueries
 from store.sqlite.records import SQLiteRecords
 from tests.store.fakes import Clock, FakeEmbedder
 
@@ -30,6 +33,7 @@ from tests.store.fakes import Clock, FakeEmbedder
 class Events(Protocol):
     def append(self, events: list[Event]) -> None: ...
     def recent(self, owner: str, limit: int) -> list[Event]: ...
+    def since(self, owner: str, moment: datetime) -> list[Event]: ...
     def reject(self, rejections: list[Rejection]) -> None: ...
     def rejections(self, limit: int) -> list[Rejection]: ...
     def rejections_beyond(self) -> int: ...
@@ -44,6 +48,7 @@ class Backend:
     memories: Memories
     events: Events
     profiles: Profiles
+    queries: Queries
     again: Callable[[], "Backend"]
 
 
@@ -90,6 +95,7 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
                 SQLiteMemories(database),
                 SQLiteEvents(database),
                 SQLiteProfiles(database),
+                SQLiteQueries(database),
                 again,
             )
 

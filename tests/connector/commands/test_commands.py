@@ -88,21 +88,6 @@ def test_an_import_that_cannot_be_stored_changes_nothing(owned: Vademecum, run: 
     assert run.json("search", "fine") == {"matches": []}
 
 
-def test_eval_measures_in_a_store_of_its_own(owned: Vademecum, run: Run, tmp_path: Path) -> None:
-    rows = [
-        {"type": "memory", "id": "a", "content": "The lighthouse keeper paints seagulls"},
-        {"type": "memory", "id": "b", "content": "Tomatoes grow on the south wall"},
-        {"type": "query", "query": "who paints seagulls", "relevant": ["a"]},
-        {"type": "query", "query": "where do tomatoes grow", "relevant": ["b"]},
-    ]
-    report = run.json("eval", "run", write_rows(tmp_path / "set.jsonl", *rows))
-    assert set(report["metrics"]) == {
-        *("recall@1", "recall@5", "recall@10", "mrr", "ndcg@10", "p50_ms", "p95_ms")
-    }
-    assert report["metrics"]["recall@1"] == 1.0
-    assert run.json("search", "seagulls") == {"matches": []}
-
-
 def test_a_token_is_shown_once_and_ends_when_revoked(owned: Vademecum, run: Run) -> None:
     made = run.json("tokens", "add", "--scope", "memory:read", "--name", "nightly job")
     assert made["token"].startswith("vmc_pat_")

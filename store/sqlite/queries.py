@@ -1,0 +1,39 @@
+"""The query log in SQLite."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from store.queries import AskedQuery
+from store.sqlite.database import Database, from_micros, to_micros
+from store.sqlite.events import LIFETIME
+
+
+class SQLiteQueries:
+    """Fits `store.queries.Queries`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, queries: Sequence[AskedQuery]) -> None:
+        """What is too old goes."""
+        rows = [
+            (each.owner, to_micros(each.at), each.app, each.query, json.dumps(each.found)) for each in queries
+        ]
+        too_old = to_micros(self._database.now() - LIFETIME)
+        with self._database.write() as connection:
+            connection.executemany(
+                "INSERT INTO queries (owner, at, app, query, found) VALUES (?, ?, ?, ?, ?)", rows
+            )
+            connection.execute("DELETE FROM queries WHERE at < ?", (too_old,))
+
+    def since(self, owner: str, moment: datetime) -> list[AskedQuery]:
+        """By index."""
+        rows = self._database.read.execute(
+            "SELECT at, app, query, found FROM queries WHERE owner = ? AND at >= ? ORDER BY at, n",
+            (owner, to_micros(moment)),
+        )
+        return [
+            AskedQuery(from_micros(at), owner, app, query, tuple(json.loads(found)))
+            for at, app, query, found in rows
+        ]
