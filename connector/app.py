@@ -37,6 +37,7 @@ from connector.middleware import ClientAddress, HostCheck, RequestLog
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
 from connector.settings import Settings, SettingsError
+from connector.stores import KeptEvents, OpenDatabase, Stores, SweptRecords, open_firestore, open_sqlite
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
@@ -47,13 +48,6 @@ from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
-from store.sqlite.database import Database
-from store.sqlite.events import SQLiteEvents
-from store.sqlite.memories import SQLiteMemories
-from store.sqlite.owners import SQLiteOwners
-from store.sqlite.profiles import SQLiteProfiles
-from store.sqlite.queries import SQLiteQueries
-from store.sqlite.records import SQLiteRecords
 
 if TYPE_CHECKING:
     from store.gemini import GeminiModel
@@ -99,35 +93,45 @@ class Vademecum:
         return state_key.load(given.get_secret_value() if given else None, self.settings.state_dir)
 
     @cached_property
-    def database(self) -> Database:
-        """The one SQLite file, migrated."""
+    def stores(self) -> Stores:
+        """All that is stored."""
         self.make_state_dir()
-        return Database(self.settings.database_path, self.now)
+        match self.settings.store:
+            case "sqlite":
+                return open_sqlite(self.settings.database_path, self.now)
+            case "firestore":
+                project, name = self.settings.firestore_project, self.settings.firestore_database
+                return open_firestore(project, name, self.now)
 
-    @cached_property
-    def records(self) -> SQLiteRecords:
+    @property
+    def database(self) -> OpenDatabase:
+        """Where all of it is."""
+        return self.stores.database
+
+    @property
+    def records(self) -> SweptRecords:
         """What OAuth and the pages keep."""
-        return SQLiteRecords(self.database)
+        return self.stores.records
 
-    @cached_property
+    @property
     def owners(self) -> Owners:
         """Who the memories belong to."""
-        return SQLiteOwners(self.database)
+        return self.stores.owners
 
-    @cached_property
+    @property
     def profiles(self) -> Profiles:
         """What each app is allowed beyond the permissions of its login."""
-        return SQLiteProfiles(self.database)
+        return self.stores.profiles
 
-    @cached_property
-    def events(self) -> SQLiteEvents:
+    @property
+    def events(self) -> KeptEvents:
         """What was called, when, and how it ended."""
-        return SQLiteEvents(self.database)
+        return self.stores.events
 
-    @cached_property
+    @property
     def queries(self) -> Queries:
         """What was searched for, where the operator wants it kept."""
-        return SQLiteQueries(self.database)
+        return self.stores.queries
 
     @cached_property
     def activity(self) -> Activity:
@@ -148,7 +152,7 @@ class Vademecum:
     def engine(self) -> Engine:
         """The memory engine."""
         cursor_key = hmac.digest(self.state_key, b"cursors", hashlib.sha256)
-        memories = SQLiteMemories(self.database)
+        memories = self.stores.memories
         return Engine(memories, self.embedder, self.now, cursor_key, self.model, self.model)
 
     @cached_property

@@ -27,6 +27,8 @@ from pydantic import (
 )
 
 PREFIX = "VADEMECUM_"
+FIRESTORE_EMULATOR = "FIRESTORE_EMULATOR_HOST"
+"""The one variable of another's that matters here."""
 STATE_KEY_BYTES = 32
 MAX_DIMENSIONS = 2048
 """What Firestore can index; the same everywhere, so that an installation can move."""
@@ -146,7 +148,9 @@ class Settings(BaseModel):
     port: int = Field(default=8788, ge=0, le=65535)
     state_dir: Path
     state_key: Annotated[SecretBytes | None, BeforeValidator(_state_key)] = None
-    store: Literal["sqlite"] = "sqlite"
+    store: Literal["sqlite", "firestore"] = "sqlite"
+    firestore_project: str = ""
+    firestore_database: str = "(default)"
     identity: Literal["passphrase"] = "passphrase"
     embedder: Literal["local", "gemini", "openai", "none"] = "local"
     embedding_model: str | None = None
@@ -191,6 +195,12 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _firestore_is_in_a_project(self) -> "Settings":
+        if self.store == "firestore" and not self.firestore_project:
+            raise ValueError("STORE is firestore, so FIRESTORE_PROJECT must name its Google Cloud project")
+        return self
+
+    @model_validator(mode="after")
     def _state_dir_is_expanded(self) -> "Settings":
         # A frozen model: the one place that may still shape a field.
         object.__setattr__(self, "state_dir", self.state_dir.expanduser().absolute())
@@ -226,6 +236,12 @@ class Settings(BaseModel):
             settings = cls.model_validate(values)
         except ValidationError as error:
             problems += [_problem(detail["loc"], detail["msg"]) for detail in error.errors()]
+        else:
+            # Google's client obeys this variable whoever has set it, and an emulator knows no passwords.
+            if environ.get(FIRESTORE_EMULATOR) and not is_loopback(
+                urlsplit(settings.public_url).hostname or ""
+            ):
+                problems.append(f"{FIRESTORE_EMULATOR}: an emulator serves this machine only, not PUBLIC_URL")
         if problems:
             raise SettingsError(problems)
         return settings

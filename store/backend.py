@@ -40,7 +40,8 @@ class Write:
 class Owed:
     """A memory whose embedding is owed, as it was when that was found."""
 
-    number: int
+    owner: str
+    memory_id: str
     revision: int
     text: str
 

@@ -248,25 +248,28 @@ class SQLiteMemories:
         Asked as three ranges of one index, for `IS NOT` would walk over every passage there is.
         """
         found = self._database.read.execute(
-            f"""SELECT n, {rows.SELECT} FROM memories WHERE n IN (
+            f"""SELECT {rows.SELECT} FROM memories WHERE n IN (
                    SELECT memory FROM passages WHERE model IS NULL
                    UNION ALL SELECT memory FROM passages WHERE model < :model
                    UNION ALL SELECT memory FROM passages WHERE model > :model LIMIT :limit)""",  # noqa: S608
             {"model": model, "limit": limit},
         )
-        owed = ((number, rows.from_row(tuple(row))) for number, *row in found)
-        return [Owed(number, memory.revision, memory.searched_text) for number, memory in owed]
+        owed = (rows.from_row(row) for row in found)
+        return [Owed(each.owner, each.id, each.revision, each.searched_text) for each in owed]
 
     def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
         """And every cache is told."""
         with self._database.write() as connection:
             row = connection.execute(
-                "SELECT owner FROM memories WHERE n = ? AND revision = ?", (memory.number, memory.revision)
+                "SELECT n FROM memories WHERE owner = ? AND id = ? AND revision = ?",
+                (memory.owner, memory.memory_id, memory.revision),
             ).fetchone()
+            if row is None:
+                return
             numbers = connection.execute(
-                "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", (memory.number,)
+                "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", row
             ).fetchall()
-            if row is None or len(numbers) != len(vectors):
+            if len(numbers) != len(vectors):
                 return
             connection.executemany(
                 "UPDATE passages SET model = ?, vector = ? WHERE n = ?",
@@ -275,8 +278,8 @@ class SQLiteMemories:
                     for (number,), vector in zip(numbers, vectors, strict=True)
                 ],
             )
-            change = writing.next_change(connection, row[0])
-            connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, memory.number))
+            change = writing.next_change(connection, memory.owner)
+            connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, *row))
 
     def select(self, view: View, selection: Selection) -> list[Memory]:
         """One statement."""

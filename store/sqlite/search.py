@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store import lexical
+from store import bm25
 from store.backend import Candidates, Query
 from store.memory import STATES, Filters
 from store.sqlite.database import to_micros
@@ -62,26 +62,23 @@ def _lexical(
     connection: sqlite3.Connection, shelf: Shelf, owner: str, query: Query, live: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
     """BM25 and the covered share of the query for every slot, and the terms that are found at all."""
-    scores = np.zeros(shelf.used)
-    matched = np.zeros(shelf.used)
     count = int(live.sum())
     if not count:
-        return scores, matched, frozenset()
-    average = float(shelf.lengths[: shelf.used][live].mean())
+        return np.zeros(shelf.used), np.zeros(shelf.used), frozenset()
+    lengths = shelf.lengths[: shelf.used]
     prefix = owner_prefix(connection, owner)
-    total, found = 0.0, set()
-    for term in query.terms:
-        passages, frequencies = _postings(connection, prefix + term)
-        slots = shelf.slots(passages)
-        here = (slots >= 0) & live[slots]
-        slots, frequencies = slots[here], frequencies[here]
-        weight = lexical.idf(count, len(slots))
-        total += weight
-        scores[slots] += weight * lexical.weights(frequencies, shelf.lengths[slots], average)
-        matched[slots] += weight
-        if len(slots):
-            found.add(term)
-    return scores, matched / total if total else matched, frozenset(found)
+    found = {term: _live_postings(connection, shelf, prefix + term, live) for term in query.terms}
+    scores, coverage = bm25.score(found.values(), lengths, count, float(lengths[live].mean()))
+    return scores, coverage, frozenset(term for term, postings in found.items() if postings.matching)
+
+
+def _live_postings(
+    connection: sqlite3.Connection, shelf: Shelf, token: str, live: NDArray[np.bool_]
+) -> bm25.Postings:
+    passages, frequencies = _postings(connection, token)
+    slots = shelf.slots(passages)
+    here = (slots >= 0) & live[slots]
+    return bm25.Postings(slots[here], frequencies[here], int(here.sum()))
 
 
 def _postings(connection: sqlite3.Connection, token: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,13 +12,12 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from store import centring
 from store.memory import STATES
 
 GONE = -1
 MAX_BYTES = 256 * 1024 * 1024
 GROWTH = 1.5
-PRIOR = 20
-"""How many vectors of its own a space needs to outweigh the background."""
 
 
 @dataclass
@@ -68,27 +67,16 @@ class Shelf:
         self.is_centred = False
 
     def cosines(self, query: NDArray[np.float32], background: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of each slot's vector to the query, both seen from the centre of the space.
-
-        Vectors of one model share most of their direction, and those of one space share its subject as well.
-        Measured from their centre, what is left tells one from another.
-        """
+        """The cosine of each slot's vector to the query, both seen from the centre of the space."""
         vectors = self.vectors[: self.used]
         if not self.is_centred:
             self._find_centre(vectors, background)
-        offset = query - self.centre
-        direction = offset / max(float(np.linalg.norm(offset)), 1e-6)
-        cosines = (vectors @ direction - self.centre @ direction) / self.distances
-        return np.asarray(cosines, np.float32)
+        return centring.cosines(vectors, self.distances, query, self.centre)
 
     def _find_centre(self, vectors: NDArray[np.float32], background: NDArray[np.float32]) -> None:
         weights = (self.embedded[: self.used] & (self.states[: self.used] != GONE)).astype(np.float32)
-        total = PRIOR * background + weights @ vectors
-        self.centre = np.asarray(total / (PRIOR + weights.sum()), np.float32)
-        distances: NDArray[np.float32] = np.linalg.norm(vectors - self.centre, axis=1).astype(np.float32)
-        # A vector at the very centre has no direction; its cosine is 0, not a division by 0.
-        distances[distances == 0] = 1
-        self.distances = distances
+        self.centre = centring.centre_of(weights @ vectors, float(weights.sum()), background)
+        self.distances = centring.distances_from(self.centre, vectors)
         self.is_centred = True
 
     def _take_in(self, connection: sqlite3.Connection, owner: str, space: str) -> None:

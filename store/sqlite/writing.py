@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from store import upserting
 from store.backend import Passage, Write
 from store.errors import StoreError
 from store.memory import Memory, Saved, WriteStatus
@@ -16,19 +17,17 @@ from store.sqlite.database import to_micros
 def save(connection: sqlite3.Connection, write: Write, model: str | None, since: datetime) -> Saved:
     """One write; the caller holds the transaction."""
     known = find_external(connection, write)
-    if write.if_revision is not None and (known is None or known.revision != write.if_revision):
-        current = "there is none yet" if known is None else f"its revision is {known.revision}"
-        raise StoreError("conflict", f"the memory is not at that revision: {current}")
+    upserting.check_revision(known, write.if_revision)
     duplicate = find_duplicate(connection, write, since)
     if duplicate is not None:
         return Saved(duplicate, "duplicate", is_indexed(connection, duplicate, model))
-    if known is not None and _is_untrusted(write.memory, known):
-        write = replace(write, memory=_proposal(write.memory, known))
+    if known is not None and upserting.is_untrusted(write.memory, known):
+        write = replace(write, memory=upserting.proposal(write.memory, known))
         known = find_external(connection, write, is_proposal=True)
         _put(connection, known, write, model, is_proposal=True)
     else:
         _put(connection, known, write, model)
-    stored = write.memory if known is None else next_revision(known, write.memory)
+    stored = write.memory if known is None else upserting.next_revision(known, write.memory)
     status: WriteStatus = "created" if known is None else "updated"
     return Saved(stored, "pending" if stored.state == "pending" else status, _has_vectors(write, model))
 
@@ -43,12 +42,12 @@ def find_duplicate(connection: sqlite3.Connection, write: Write, since: datetime
     known = find_external(connection, write)
     if known is None or write.if_revision not in (None, known.revision):
         return None
-    if _repeats(known, write.memory):
+    if upserting.repeats(known, write.memory):
         return known
-    if not _is_untrusted(write.memory, known):
+    if not upserting.is_untrusted(write.memory, known):
         return None
     proposal = find_external(connection, write, is_proposal=True)
-    is_same = proposal is not None and _repeats(proposal, _proposal(write.memory, known))
+    is_same = proposal is not None and upserting.repeats(proposal, upserting.proposal(write.memory, known))
     return proposal if is_same else None
 
 
@@ -75,57 +74,6 @@ def _find_fingerprint(connection: sqlite3.Connection, write: Write, since: datet
     return None if row is None else rows.from_row(row)
 
 
-def _is_untrusted(proposed: Memory, known: Memory) -> bool:
-    """Text of untrusted origin never changes what the owner relies on: it waits as a memory of its own."""
-    return proposed.state == "pending" and known.state != "pending"
-
-
-def _proposal(proposed: Memory, known: Memory) -> Memory:
-    lineage = (*proposed.source.derived_from, known.id)
-    return replace(proposed, source=replace(proposed.source, derived_from=lineage))
-
-
-def _repeats(known: Memory, proposed: Memory) -> bool:
-    """Whether the proposal says nothing new of a live memory.
-
-    What the owner has deprecated or merged since does not come back by being sent again, and a memory that
-    untrusted text merely repeats has nothing to wait for.
-    """
-    state, origin = proposed.state, proposed.source.origin
-    if (known.state in ("deprecated", "merged") and state == "active") or _is_untrusted(proposed, known):
-        state = known.state
-    if _is_untrusted(proposed, known):
-        origin = known.source.origin
-    is_same_image = proposed.image_sha256 == known.image_sha256
-    same = replace(
-        proposed,
-        id=known.id,
-        state=state,
-        created_at=known.created_at,
-        updated_at=known.updated_at,
-        last_used_at=known.last_used_at,
-        revision=known.revision,
-        superseded_by=known.superseded_by,
-        pinned=known.pinned,
-        source=replace(proposed.source, client_name=known.source.client_name, origin=origin),
-        # A model seldom describes an image twice in the same words.
-        retrieval_text=known.retrieval_text if is_same_image else proposed.retrieval_text,
-    )
-    return same == known
-
-
-def next_revision(known: Memory, proposed: Memory) -> Memory:
-    """The proposal under the known memory's id."""
-    return replace(
-        proposed,
-        id=known.id,
-        created_at=known.created_at,
-        last_used_at=known.last_used_at,
-        revision=known.revision + 1,
-        pinned=known.pinned,
-    )
-
-
 def insert(connection: sqlite3.Connection, write: Write, model: str | None) -> Memory:
     """A new memory, whatever is there already."""
     _put(connection, None, write, model)
@@ -140,7 +88,7 @@ def _put(
     is_proposal: bool = False,
 ) -> None:
     """Inserts, or makes the next revision under the same id; the old one is kept."""
-    memory = write.memory if known is None else next_revision(known, write.memory)
+    memory = write.memory if known is None else upserting.next_revision(known, write.memory)
     row = rows.to_row(memory) | {
         "app": write.app,
         "origin": memory.source.origin,

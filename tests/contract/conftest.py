@@ -1,6 +1,6 @@
 """The contract's backends: a test that takes `backend` runs on each of them.
 
-A further backend adds a fixture that makes a `Backend` and its name to `params`.
+On Firestore every query that runs is held against the table from which the index file is made.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +11,21 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from google.cloud.firestore import Client
 
 from oauth.records import Records
 from store.backend import Memories
 from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.events import Event, Rejection
+from store.firestore.database import FirestoreDatabase
+from store.firestore.events import FirestoreEvents
+from store.firestore.memories import FirestoreMemories
+from store.firestore.owners import FirestoreOwners
+from store.firestore.profiles import FirestoreProfiles
+from store.firestore.queries import FirestoreQueries
+from store.firestore.records import FirestoreRecords
+from store.firestore.shapes import Shape, shapes
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
@@ -27,6 +36,7 @@ from store.sqlite.owners import SQLiteOwners
 from store.sqlite.profiles import SQLiteProfiles
 from store.sqlite.queries import SQLiteQueries
 from store.sqlite.records import SQLiteRecords
+from tests.engines import FIRESTORE_PROJECT, FirestoreEmulator
 from tests.store.fakes import Clock, FakeEmbedder
 
 
@@ -75,7 +85,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "firestore"])
 def backend(request: pytest.FixtureRequest) -> Backend:
     made = request.getfixturevalue(f"{request.param}_backend")
     assert isinstance(made, Backend)
@@ -96,6 +106,31 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
                 SQLiteEvents(database),
                 SQLiteProfiles(database),
                 SQLiteQueries(database),
+                again,
+            )
+
+        yield again()
+
+
+@pytest.fixture
+def firestore_backend(firestore: FirestoreEmulator, clock: Clock) -> Iterator[Backend]:
+    known = {*shapes((FakeEmbedder.dimensions, FakeEmbedder.dimensions // 2))}
+    with ExitStack() as opened:
+
+        def observe(shape: Shape) -> None:
+            assert shape in known, f"no index is made for {shape}"
+
+        def again() -> Backend:
+            client = Client(project=FIRESTORE_PROJECT)
+            database = FirestoreDatabase(client, clock, observe=observe)
+            opened.callback(database.close)
+            return Backend(
+                FirestoreRecords(database),
+                FirestoreOwners(database),
+                FirestoreMemories(database),
+                FirestoreEvents(database),
+                FirestoreProfiles(database),
+                FirestoreQueries(database),
                 again,
             )
 

@@ -1,4 +1,4 @@
-"""A whole installation in process: real SQLite, real pages, real OAuth, a clock the test turns."""
+"""A whole installation in process: real stores, real pages, real OAuth, a clock the test turns."""
 
 import base64
 import hashlib
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from connector.app import Vademecum, create_app
 from connector.identity.setup import set_passphrase
 from connector.settings import Settings
+from tests.engines import FIRESTORE_PROJECT
 from tests.oauth.web import Web
 from tests.processes import PASSPHRASE, Browser
 
@@ -53,9 +54,24 @@ def web() -> Web:
     return Web()
 
 
+@pytest.fixture(params=["sqlite", "firestore"])
+def store(request: pytest.FixtureRequest) -> Literal["sqlite", "firestore"]:
+    """The engine; a test about one of them names it with `parametrize("store", [...], indirect=True)`."""
+    if request.param == "firestore":
+        request.getfixturevalue("firestore")
+    chosen: Literal["sqlite", "firestore"] = request.param
+    return chosen
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(state_dir=tmp_path, embedder="none", public_url=PUBLIC_URL)
+def settings(tmp_path: Path, store: Literal["sqlite", "firestore"]) -> Settings:
+    return Settings(
+        state_dir=tmp_path,
+        embedder="none",
+        public_url=PUBLIC_URL,
+        store=store,
+        firestore_project=FIRESTORE_PROJECT,
+    )
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from connector.app import Vademecum, create_app
+from store.sqlite.database import Database
 from tests.flows.conftest import PUBLIC_URL, Clock, Host
 
 
@@ -237,10 +238,12 @@ def test_a_space_is_chosen_by_name_and_an_unknown_one_is_refused_with_the_names(
 
 
 @pytest.mark.threat("LG-02")
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_a_busy_store_is_503_for_oauth_and_an_error_for_a_tool_and_nothing_is_lost(
     host: Host, parts: Vademecum
 ) -> None:
     access_token = host.connect()["access_token"]
+    assert isinstance(parts.database, Database)
     with parts.database.write() as connection:
         pass
     connection.execute("PRAGMA busy_timeout=50")

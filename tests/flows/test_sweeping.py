@@ -7,6 +7,8 @@ from starlette.testclient import TestClient
 
 from connector import housekeeping
 from connector.app import Vademecum, create_app
+from store.firestore.database import FirestoreDatabase
+from store.sqlite.database import Database
 from tests.flows.conftest import PUBLIC_URL, Clock, Host
 
 
@@ -18,7 +20,11 @@ def http(parts: Vademecum, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
 
 def stored(parts: Vademecum, kind: str) -> set[str]:
-    """The keys that are in the file, expired ones included."""
+    """The keys that are stored, expired ones included."""
+    if isinstance(parts.database, FirestoreDatabase):
+        found = parts.database.client.collection("records").stream()
+        return {each.get("key") for each in found if each.id.startswith(f"{kind}.")}
+    assert isinstance(parts.database, Database)
     rows = parts.database.read.execute("SELECT key FROM records WHERE kind = ?", (kind,))
     return {key for (key,) in rows}
 

@@ -1,0 +1,113 @@
+"""Everything that is stored, on one of the two engines; nothing else tells them apart."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from connector.activity import Events
+from oauth.records import Records
+from store.backend import Memories
+from store.events import Event, Rejection
+from store.owners import Owners
+from store.profiles import Profiles
+from store.queries import Queries
+from store.sqlite.database import Database
+from store.sqlite.events import SQLiteEvents
+from store.sqlite.memories import SQLiteMemories
+from store.sqlite.owners import SQLiteOwners
+from store.sqlite.profiles import SQLiteProfiles
+from store.sqlite.queries import SQLiteQueries
+from store.sqlite.records import SQLiteRecords
+
+
+class OpenDatabase(Protocol):
+    """Where all of it is."""
+
+    def problem(self) -> str | None:
+        """What keeps the database from serving; None when nothing does."""
+
+    def close(self) -> None:
+        """Ends every connection."""
+
+
+class SweptRecords(Records, Protocol):
+    """Records that leave nothing behind."""
+
+    def sweep(self) -> int:
+        """Deletes what has expired; returns how many."""
+
+
+class KeptEvents(Events, Protocol):
+    """Events that can be read again."""
+
+    def recent(self, owner: str, limit: int) -> list[Event]:
+        """The owner's last events, newest first."""
+
+    def since(self, owner: str, moment: datetime) -> list[Event]:
+        """The owner's events from that moment on, oldest first."""
+
+    def rejections(self, limit: int) -> list[Rejection]:
+        """The last refusals kept, newest first."""
+
+    def rejections_beyond(self) -> int:
+        """How many more there were than were kept."""
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One installation's data."""
+
+    database: OpenDatabase
+    records: SweptRecords
+    owners: Owners
+    profiles: Profiles
+    memories: Memories
+    events: KeptEvents
+    queries: Queries
+
+
+def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
+    """One file, migrated.
+
+    Raises:
+        StoreError: `unavailable` when it cannot be used.
+    """
+    database = Database(path, now)
+    return Stores(
+        database,
+        SQLiteRecords(database),
+        SQLiteOwners(database),
+        SQLiteProfiles(database),
+        SQLiteMemories(database),
+        SQLiteEvents(database),
+        SQLiteQueries(database),
+    )
+
+
+def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stores:
+    """A Firestore database, with Google's application default credentials.
+
+    Raises:
+        StoreError: `unavailable` when there are none.
+    """
+    # Google's client takes a fifth of a second to import, which those who keep a file need not wait for.
+    from store.firestore.database import connect
+    from store.firestore.events import FirestoreEvents
+    from store.firestore.memories import FirestoreMemories
+    from store.firestore.owners import FirestoreOwners
+    from store.firestore.profiles import FirestoreProfiles
+    from store.firestore.queries import FirestoreQueries
+    from store.firestore.records import FirestoreRecords
+
+    database = connect(project, name, now)
+    return Stores(
+        database,
+        FirestoreRecords(database),
+        FirestoreOwners(database),
+        FirestoreProfiles(database),
+        FirestoreMemories(database),
+        FirestoreEvents(database),
+        FirestoreQueries(database),
+    )
