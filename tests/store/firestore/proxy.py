@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
+
+from tests.store.firestore.meter import Meter
 
 StatusCode = grpc.StatusCode
 Failure = tuple[Any, str]
@@ -23,6 +26,9 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
     before: dict[str, list[Failure]] = field(default_factory=dict)
     after: dict[str, list[Failure]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+
+    meter: Meter = field(default_factory=Meter)
+    _lock: Lock = field(default_factory=Lock)
 
     def start(self) -> str:
         """The address to use instead."""
@@ -50,6 +56,8 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
                     request, metadata=[*context.invocation_metadata()], timeout=20
                 )
             ]
+            with self._lock:
+                self.meter.take(method, request, answers)
             if self.after.get(method):
                 context.abort(*self.after[method].pop())
             yield from answers
