@@ -237,4 +237,5 @@ def _with(ask: Ask, field: str, operator: Operator, values: Sequence[Any]) -> As
 
 def is_id(text: str) -> bool:
     """Whether a text can be one of our ids; anything else, a path above all, names no document."""
-    return _ID.fullmatch(text) is not None and text not in (".", "..")
+    is_reserved = text in (".", "..") or (text.startswith("__") and text.endswith("__"))
+    return _ID.fullmatch(text) is not None and not is_reserved

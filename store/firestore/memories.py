@@ -203,12 +203,13 @@ class FirestoreMemories:
         return unit(self._database, lambda work: spaces.rename_space(work, tenant, space, name))
 
     def delete_space(self, owner: str, space: str) -> None:
-        """Closed in one commit, emptied some memories at a time."""
+        """Closed in one commit, then emptied; what is cut short is finished by asking again."""
         tenant = self._tenant(owner)
         unit(self._database, lambda work: spaces.close_space(work, tenant, space))
         erasing.erase_all(tenant, "space", space)
         documents.delete_all(tenant, space)
         spaces.delete_turns(tenant, space)
+        unit(self._database, lambda work: spaces.drop_space(work, tenant, space))
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""

@@ -43,11 +43,14 @@ def rename_space(work: Work, tenant: Tenant, space: str, name: str) -> Space:
 
 
 def close_space(work: Work, tenant: Tenant, space: str) -> None:
-    """Ends the space for everybody; what is in it can be deleted at leisure.
+    """Ends the space for everybody; what is in it can be deleted at leisure, and again if that is cut short.
 
     Raises:
         StoreError: `not_found`; `conflict` for the only one.
     """
+    known = work.get(tenant.document("spaces", space)) if is_id(space) else None
+    if known is not None and known["deleted_at"] is not None:
+        return
     # Two that close different spaces at once must not both find another one left.
     work.hold(tenant.reference)
     fields = _get(work, tenant, space)
@@ -55,6 +58,11 @@ def close_space(work: Work, tenant: Tenant, space: str) -> None:
         raise StoreError("conflict", "the only space cannot be deleted")
     work.delete(tenant.document("space_names", hashed("space", fields["name"])))
     work.put(tenant.document("spaces", space), fields | {"deleted_at": tenant.database.now()})
+
+
+def drop_space(work: Work, tenant: Tenant, space: str) -> None:
+    """The last of a space that is closed and empty."""
+    work.delete(tenant.document("spaces", space))
 
 
 def add_turn(tenant: Tenant, turn: Turn, since: datetime) -> tuple[Turn, bool]:

@@ -130,3 +130,21 @@ def test_keys_of_services_are_never_shown() -> None:
         }
     )
     assert "a-secret-key" not in repr(settings)
+
+
+def test_firestore_needs_a_project() -> None:
+    (problem,) = problems_of(store="firestore")
+    assert "FIRESTORE_PROJECT" in problem
+    assert (
+        Settings.from_env(
+            {"VADEMECUM_STORE": "firestore", "VADEMECUM_FIRESTORE_PROJECT": "p"}
+        ).firestore_database
+        == "(default)"
+    )
+
+
+def test_an_emulator_serves_no_public_address() -> None:
+    emulator = {"FIRESTORE_EMULATOR_HOST": "127.0.0.1:8085"}
+    assert Settings.from_env(emulator).store == "sqlite"
+    with pytest.raises(SettingsError, match="FIRESTORE_EMULATOR_HOST"):
+        Settings.from_env({**emulator, "VADEMECUM_PUBLIC_URL": "https://memory.example.org"})

@@ -19,11 +19,12 @@ Failure = tuple[Any, str]
 class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Passes calls on; `before` refuses one, `after` lets it happen and loses the answer.
 
-    Each names a method by its last part, and says how often and with what it fails.
+    Each names a method by its last part, and says with what its next calls fail, the next one last; None lets
+    one pass.
     """
 
     target: str
-    before: dict[str, list[Failure]] = field(default_factory=dict)
+    before: dict[str, list[Failure | None]] = field(default_factory=dict)
     after: dict[str, list[Failure]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
@@ -50,7 +51,9 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         def handle(request: bytes, context: Any) -> Iterator[bytes]:
             self.calls.append(method)
             if self.before.get(method):
-                context.abort(*self.before[method].pop())
+                failure = self.before[method].pop()
+                if failure is not None:
+                    context.abort(*failure)
             answers = [
                 *self._channel.unary_stream(path)(
                     request, metadata=[*context.invocation_metadata()], timeout=20

@@ -112,3 +112,21 @@ def test_a_record_whose_taking_was_not_answered_is_nobody_s(records: FirestoreRe
     proxy.after["Commit"] = [AWAY]
     assert records.take("pending", "k") is None
     assert records.take("pending", "k") is None
+
+
+def test_a_space_whose_deletion_was_cut_short_is_gone_for_everybody_and_deleted_by_asking_again(
+    engine: Engine, place: tuple[str, str], proxy: Proxy
+) -> None:
+    owner, _ = place
+    work = engine.memories.add_space(owner, "work").id
+    saved = engine.save(owner, work, "app", Draft("the spare key")).memory
+    proxy.before["Commit"] = [*[AWAY] * 1000, None]
+    with pytest.raises(StoreError):
+        engine.memories.delete_space(owner, work)
+    assert [space.name for space in engine.spaces(owner)] == ["default"]
+    proxy.before.clear()
+    assert engine.memories.find(owner, saved.id) is not None
+    engine.memories.delete_space(owner, work)
+    assert engine.memories.find(owner, saved.id) is None
+    with pytest.raises(StoreError, match="no such space"):
+        engine.memories.delete_space(owner, work)
