@@ -1,14 +1,14 @@
 """What every backend promises of entities and edges: they go with their memory and lead nowhere hidden."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from store import graph
 from store.entities import Entity
 from store.errors import StoreError
-from store.memory import Draft, Memory, Selection, Source, View
+from store.memory import Draft, Kind, Memory, Selection, Source, View
 from tests.contract.conftest import Stand
 
 
@@ -145,6 +145,8 @@ def test_memories_are_read_in_order_and_within_their_limits(stand: Stand) -> Non
     after = (ordered[2].created_at, ordered[2].id)
     assert select(view(stand), Selection(order="oldest", after=after)) == ordered[3:]
     assert {memory.kind for memory in select(view(stand), Selection(kinds=("fact",)))} == {"fact"}
+    assert len(select(view(stand), Selection(states=None, kinds=get_args(Kind)))) == 6
+    assert select(view(stand), Selection(kinds=())) == []
     assert select(view(stand), Selection(only_pinned=True)) == [saved[3]]
     assert select(view(stand), Selection(states=("wip",))) == []
     assert select(view(stand), Selection(ids=(saved[1].id, "none"))) == [saved[1]]

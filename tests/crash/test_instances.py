@@ -69,9 +69,11 @@ class Installation:
 
 @contextmanager
 def nginx(directory: Path, port: int, first: int, second: int) -> Iterator[None]:
+    binary = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    require(binary is not None, "nginx: apt-get install nginx-light")
     configuration = directory / "nginx.conf"
     configuration.write_text(NGINX.format(directory=directory, port=port, first=first, second=second))
-    process = subprocess.Popen(["nginx", "-c", str(configuration), "-e", str(directory / "error.log")])
+    process = subprocess.Popen([str(binary), "-c", str(configuration), "-e", str(directory / "error.log")])
     try:
         yield
     finally:
@@ -81,15 +83,13 @@ def nginx(directory: Path, port: int, first: int, second: int) -> Iterator[None]
 
 @pytest.fixture
 def installation_of_two(firestore: FirestoreEmulator, tmp_path: Path) -> Iterator[Installation]:
-    path = os.environ.get("PATH", "")
-    require(shutil.which("nginx", path=f"{path}:/usr/sbin") is not None, "nginx: apt-get install nginx-light")
     front = Server(tmp_path, port=free_port())
     settings = {**SETTINGS, "VADEMECUM_PUBLIC_URL": front.url}
     pair = [mortal_server(tmp_path / name, None, **settings) for name in ("first", "second")]
     for server in pair:
         server.state_dir.mkdir()
     pair[0].run("owner", "passphrase", stdin=PASSPHRASE + "\n")
-    with serving(*pair), nginx(tmp_path, front.port, pair[0].port, pair[1].port):
+    with nginx(tmp_path, front.port, pair[0].port, pair[1].port), serving(*pair):
         yield Installation(pair[0], pair[1], front)
 
 
