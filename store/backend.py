@@ -51,12 +51,15 @@ class Background:
     """What a model's vectors have in common, measured on everyday sentences.
 
     `centre` is their mean: a space with few vectors is measured from it. `mean` and `deviation` describe
-    their dot products with it; a query whose own is far above says nothing in particular.
+    their dot products with it; a query whose own is far above says nothing in particular. `spread` is the
+    standard deviation of the cosines between unrelated sentences, seen from the centre: the unit in which
+    a likeness to this model is great or small.
     """
 
     centre: Vector
     mean: float
     deviation: float
+    spread: float
 
     def vagueness(self, query: Vector) -> float:
         """How many deviations the query is nearer to the centre than an everyday sentence."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from store.backend import Background, Vector
 from store.embedders.protocol import Embedder
 from store.passages import split
@@ -47,4 +49,13 @@ def background(embedder: Embedder) -> Background:
     vectors = embedder.embed_passages(sentences)
     centre = vectors.mean(axis=0)
     nearness = vectors @ centre
-    return Background(centre, float(nearness.mean()), max(float(nearness.std()), 1e-6))
+    return Background(
+        centre, float(nearness.mean()), max(float(nearness.std()), 1e-6), _spread(vectors, centre)
+    )
+
+
+def _spread(vectors: Vector, centre: Vector) -> float:
+    offsets = vectors - centre
+    directions = offsets / np.maximum(np.linalg.norm(offsets, axis=1, keepdims=True), 1e-6)
+    cosines = directions @ directions.T
+    return max(float(cosines[~np.eye(len(vectors), dtype=bool)].std()), 1e-3)

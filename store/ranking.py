@@ -21,6 +21,8 @@ FLOOR_OF_OTHERS = 0.01
 COSINE, COVERAGE, VAGUENESS, SIZE, VAGUENESS_BY_SIZE, BIAS = 28.5, 2.7, 0.44, -1.78, -0.27, -0.92
 """A logistic regression over labelled questions and nonsense; see docs/decisions/0004-retrieval.md."""
 SMALLEST_SIZE = 20
+FITTED_SPREAD = 0.1456
+"""The background's spread of the model that it was fitted with; another model's cosines are scaled to it."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def confidence(candidates: Candidates, query: Query) -> NDArray[np.float64]:
     size = np.log(max(candidates.total, SMALLEST_SIZE))
     vagueness = query.background.vagueness(query.vector)
     logit = (
-        COSINE * np.nan_to_num(candidates.similarity)
+        COSINE * np.nan_to_num(candidates.similarity) * FITTED_SPREAD / query.background.spread
         + COVERAGE * candidates.coverage
         + (VAGUENESS + VAGUENESS_BY_SIZE * size) * vagueness
         + SIZE * size

@@ -1,5 +1,7 @@
 """From two legs to one order, and to nothing where nothing answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from store import ranking
 from store.backend import Background, Candidates, Query
 
 VECTOR = np.array([1.0, 0.0], np.float32)
-EVERYDAY = Background(centre=np.array([0.0, 1.0], np.float32), mean=0.5, deviation=0.1)
+EVERYDAY = Background(centre=np.array([0.0, 1.0], np.float32), mean=0.5, deviation=0.1, spread=0.1456)
 
 
 def query(*terms: str, background: Background | None = EVERYDAY) -> Query:
@@ -58,7 +60,7 @@ def test_a_passage_that_holds_every_word_is_an_answer_whatever_its_vector_says()
 
 def test_a_vague_query_needs_a_nearer_passage_than_a_specific_one() -> None:
     near = candidates((1, 0.4, 0.0, 0.0))
-    vague = Background(centre=VECTOR, mean=0.5, deviation=0.1)
+    vague = Background(centre=VECTOR, mean=0.5, deviation=0.1, spread=0.1456)
     assert ranking.rank(near, query(), 10) != []
     assert ranking.rank(near, query(background=vague), 10) == []
 
@@ -67,6 +69,13 @@ def test_a_question_in_a_script_the_space_does_not_use_is_given_more_room() -> N
     far = candidates((1, 0.12, 0.0, 0.0))
     assert ranking.rank(far, query("dog"), 10) == []
     assert order(ranking.rank(far, query("狗", "叫", "狗叫"), 10)) == [1]
+
+
+def test_a_model_whose_unrelated_texts_lie_further_apart_needs_a_nearer_passage() -> None:
+    rows = candidates((1, 0.25, 0.0, 0.0))
+    wide = replace(EVERYDAY, spread=0.3)
+    assert order(ranking.rank(rows, query(), 10)) == [1]
+    assert ranking.rank(rows, query(background=wide), 10) == []
 
 
 def test_among_few_passages_a_smaller_likeness_is_an_answer() -> None:
