@@ -2,10 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NODE_TESTS := tests/clients/typescript tests/conformance
+NODE_TESTS := tests/browser tests/clients/typescript tests/conformance
+LANGUAGES := $(notdir $(basename $(wildcard templates/languages/*.po)))
+MESSAGES := $(VENV)/messages.pot
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test check setup lint types bench lock wheel clean
+.PHONY: run test check setup lint types bench messages lock wheel clean
 
 run: setup  ## Serve on http://127.0.0.1:8788 with the embedded defaults.
 	$(BIN)/vademecum serve
@@ -32,6 +34,14 @@ bench: $(VENV)/.installed-dev
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m hatchling build -t wheel
+
+messages: $(VENV)/.installed-dev  ## Collect the pages' words; what is new waits in templates/languages/*.po.
+	$(BIN)/pybabel -q extract --mapping-file babel.cfg --add-location file --omit-header --no-wrap -o $(MESSAGES) templates
+	@for language in $(LANGUAGES); do \
+	  $(BIN)/pybabel -q update --no-fuzzy-matching --ignore-obsolete --omit-header --no-wrap --locale $$language \
+	    --input-file $(MESSAGES) --output-file templates/languages/$$language.po; \
+	done
+	@rm $(MESSAGES)
 
 lock:  ## Resolve again (needs uv): exact versions with hashes, no addresses.
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade --extra build pyproject.toml -o requirements.lock

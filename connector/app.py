@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -28,15 +29,17 @@ from starlette.types import Lifespan
 from connector import models, state_key
 from connector.access import Access
 from connector.activity import Activity
+from connector.deletion import AccountDeletion
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
-from connector.housekeeping import embed_what_is_owed, sweep_what_has_expired
+from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, sweep_what_has_expired
 from connector.identity.passphrase import PassphraseProvider
 from connector.limits import MatterLimit
 from connector.mcp_server import McpServer
 from connector.middleware import ClientAddress, HostCheck, RequestLog
+from connector.pages.public_texts import PublicTexts, TextName
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
-from connector.settings import Settings, SettingsError
+from connector.settings import Settings, SettingsError, is_loopback
 from connector.stores import KeptEvents, OpenDatabase, Stores, SweptRecords, open_firestore, open_sqlite
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
@@ -48,6 +51,7 @@ from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
+from store.tombstones import FileTombstones, Tombstones
 
 if TYPE_CHECKING:
     from store.gemini import GeminiModel
@@ -122,6 +126,19 @@ class Vademecum:
     def profiles(self) -> Profiles:
         """What each app is allowed beyond the permissions of its login."""
         return self.stores.profiles
+
+    @cached_property
+    def tombstones(self) -> Tombstones:
+        """Whose accounts were deleted; beside the database, which may be restored."""
+        self.make_state_dir()
+        return FileTombstones(self.settings.state_dir)
+
+    @cached_property
+    def deletion(self) -> AccountDeletion:
+        """Deletes accounts."""
+        return AccountDeletion(
+            self.authorization_server, self.owners, self.tombstones, self.settings.state_dir, self.now
+        )
 
     @property
     def events(self) -> KeptEvents:
@@ -232,11 +249,13 @@ def create_app(parts: Vademecum) -> Starlette:
 def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifespan[Starlette]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(parts.deletion.close_restored)
         async with sessions.run():
             running = [
                 asyncio.create_task(parts.activity.write_in_background()),
                 asyncio.create_task(embed_what_is_owed(parts.engine.index_pending)),
                 asyncio.create_task(sweep_what_has_expired(parts.records.sweep)),
+                asyncio.create_task(erase_what_was_closed(parts.deletion.resume)),
             ]
             yield
             for task in running:
@@ -255,11 +274,39 @@ def page_context(parts: Vademecum) -> PageContext:
         owners=parts.owners,
         engine=parts.engine,
         provider=parts.identity,
+        deletion=parts.deletion,
+        public_texts=public_texts(parts.settings),
         state_key=parts.state_key,
         public_url=parts.settings.public_url,
         now=parts.now,
         limit=MatterLimit(parts.monotonic).spend,
     )
+
+
+def public_texts(settings: Settings) -> PublicTexts:
+    """Who runs this server and what they say about it."""
+    own: dict[TextName, str] = {
+        "privacy": settings.privacy_text,
+        "terms": settings.terms_text,
+        "support": settings.support_text,
+    }
+    return PublicTexts(
+        operator=settings.operator,
+        contact=settings.contact,
+        services=services_used(settings),
+        own={name: text for name, text in own.items() if text},
+        own_language=settings.text_language,
+        openai_apps_challenge=settings.openai_apps_challenge,
+    )
+
+
+def services_used(settings: Settings) -> tuple[str, ...]:
+    """Who beyond this machine is sent contents and searches."""
+    services = ["Google (Gemini)"] if "gemini" in (settings.embedder, settings.language_model) else []
+    host = urlsplit(settings.openai_base_url).hostname or ""
+    if settings.embedder == "openai" and not is_loopback(host):
+        services.append(host)
+    return tuple(services)
 
 
 def health_routes(parts: Vademecum) -> list[Route]:

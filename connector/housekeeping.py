@@ -1,4 +1,4 @@
-"""What the server does by itself while it serves: late embeddings, and the end of what has expired."""
+"""What the server does by itself while it serves: late embeddings, and the end of what has to go."""
 
 import asyncio
 import logging
@@ -34,4 +34,14 @@ async def sweep_what_has_expired(sweep: Callable[[], int]) -> None:
                 log.info("records.swept", extra={"records": swept})
         except StoreError as error:
             log.warning("records.not_swept", extra={"code": error.code})
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+async def erase_what_was_closed(resume: Callable[[], int]) -> None:
+    """Goes on deleting accounts where a crash or a restored database has left them, until cancelled."""
+    while True:
+        try:
+            await run_in_threadpool(resume)
+        except StoreError as error:
+            log.warning("account.not_yet_deleted", extra={"code": error.code})
         await asyncio.sleep(SWEEP_SECONDS)

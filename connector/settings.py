@@ -8,6 +8,7 @@ import base64
 import binascii
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -91,6 +92,20 @@ def _state_key(value: Any) -> Any:
     return key
 
 
+def _contact(value: Any) -> Any:
+    """An e-mail address or a page, as an address that a link and security.txt can hold (RFC 9116 §2.5.3)."""
+    if not isinstance(value, str) or not value.strip():
+        return value and value.strip()
+    given = value.strip()
+    mailbox = given.removeprefix("mailto:")
+    if re.fullmatch(r"[^\s@<>:/?]+@[^\s@<>:/?]+", mailbox):
+        return f"mailto:{mailbox}"
+    parts = urlsplit(given)
+    if parts.scheme == "https" and parts.hostname and not re.search(r"[\s<>]", given):
+        return given
+    raise ValueError("must be an e-mail address or an https address")
+
+
 def _seconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -171,6 +186,13 @@ class Settings(BaseModel):
     )
     refresh_idle_lifetime: Lifetime = Field(default=timedelta(days=30), gt=timedelta(0))
     refresh_absolute_lifetime: Lifetime = Field(default=timedelta(days=365), gt=timedelta(0))
+    operator: str = ""
+    contact: Annotated[str, BeforeValidator(_contact)] = ""
+    privacy_text: str = ""
+    terms_text: str = ""
+    support_text: str = ""
+    text_language: str = Field(default="en", pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    openai_apps_challenge: str = Field(default="", pattern=r"^[\x21-\x7e]*$")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="after")

@@ -30,8 +30,18 @@ class Owner:
         return self.identities[0].label if self.identities else "an owner without a sign-in"
 
 
+@dataclass(frozen=True)
+class Holdings:
+    """How much is kept for an owner."""
+
+    memories: int
+    revisions: int
+    spaces: int
+    events: int
+
+
 class Owners(Protocol):
-    """Who the memories belong to."""
+    """Who the memories belong to. An account that was closed is found by none of these, whoever asks."""
 
     def find(self, provider: str, issuer: str, subject: str) -> Owner | None:
         """The owner whom this identity signs in."""
@@ -55,6 +65,25 @@ class Owners(Protocol):
 
     def list(self) -> Sequence[Owner]:
         """All owners, oldest first."""
+
+    def holdings(self, owner: str) -> Holdings:
+        """What deleting the account would delete; forgotten memories count."""
+
+    def close(self, owner: str) -> None:
+        """Ends the account: its identities and every record whose field `owner` or `subject` names it go.
+
+        Closing again changes nothing, or goes on where a crash has ended it.
+        """
+
+    def erase(self, owner: str, limit: int) -> bool:
+        """Deletes up to `limit` rows of each sort that a closed account still has, in one transaction.
+
+        Returns:
+            Whether anything is left; when nothing is, the owner itself is gone.
+        """
+
+    def closed(self) -> Sequence[str]:
+        """The ids of closed accounts of which something is left."""
 
 
 def identity_key(provider: str, issuer: str, subject: str) -> str:

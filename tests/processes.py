@@ -156,10 +156,11 @@ class Browser:
             extra = (
                 {"passphrase": PASSPHRASE} if 'name="passphrase"' in response.text else {"decision": decision}
             )
-            response = self._submit(response, extra)
+            response = self.submit(response, extra)
         raise AssertionError("the pages lead nowhere")
 
-    def _submit(self, page: httpx2.Response, extra: Mapping[str, str]) -> httpx2.Response:
+    def submit(self, page: httpx2.Response, extra: Mapping[str, str]) -> httpx2.Response:
+        """Fills in the page's form and sends it."""
         main = re.search(r"<main.*</main>", page.text, re.DOTALL)
         form = _Form()
         form.feed(main.group(0) if main else page.text)

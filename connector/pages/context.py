@@ -1,6 +1,6 @@
 """What the pages are given, and what they build from it once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -8,11 +8,14 @@ from functools import cached_property
 from jinja2 import Environment
 from starlette.requests import Request
 
+from connector.deletion import AccountDeletion
 from connector.identity.provider import IdentityProvider
 from connector.pages import csrf
 from connector.pages.cookies import BrowserCookie
 from connector.pages.decisions import Decisions
+from connector.pages.languages import LanguageCookie
 from connector.pages.pending import PendingMatters
+from connector.pages.public_texts import PublicTexts
 from connector.pages.rendering import load_templates
 from connector.pages.sessions import Sessions
 from oauth.records import Records
@@ -30,17 +33,25 @@ class PageContext:
     owners: Owners
     engine: Engine
     provider: IdentityProvider
+    deletion: AccountDeletion
     state_key: bytes = field(repr=False)
     public_url: str
     now: Callable[[], datetime]
     limit: Callable[[Request], None]
     """Counts what strangers begin; raises `PageError` for one too many."""
-    templates: Environment = field(default_factory=load_templates)
+    public_texts: PublicTexts = field(default_factory=PublicTexts)
+    templates: Mapping[str, Environment] = field(default_factory=load_templates)
+    """By the code of the language."""
 
     @cached_property
     def cookie(self) -> BrowserCookie:
         """`Secure` and `__Host-` wherever the public URL is https."""
         return BrowserCookie(self.is_https)
+
+    @cached_property
+    def language_cookie(self) -> LanguageCookie:
+        """The language that was chosen here."""
+        return LanguageCookie(self.is_https)
 
     @property
     def is_https(self) -> bool:

@@ -1,4 +1,4 @@
-"""The one cookie: 256 random bits that name this browser, and its session once somebody signed in.
+"""The cookie of sessions: 256 random bits that name this browser, and its session once somebody signed in.
 
 Nothing is inside it; what it stands for is kept on the server under its digest (OWASP session management).
 """

@@ -13,10 +13,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from connector.pages import cookies, csrf, forms, headers
+from connector.pages import cookies, csrf, forms, headers, languages
 from connector.pages.context import PageContext
 from connector.pages.errors import PageError
 from connector.pages.forms import Parameters
+from connector.pages.languages import Language
 from connector.pages.sessions import Session
 from store.errors import StoreError
 from store.owners import Owner
@@ -34,6 +35,7 @@ class Visit:
 
     context: PageContext
     path: Mapping[str, str]
+    language: Language
     query: Parameters
     form: Parameters
     cookie: str
@@ -60,12 +62,15 @@ class Visit:
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
         """A page with what every page shows."""
+        # A page that answers a form is found again by the matter it is about, not by what was filled in.
+        parameters = self.query or [pair for pair in self.form if pair[0] == REQUEST]
         everywhere = {
             "public_url": self.context.public_url,
             "owner": self.owner,
             "csrf": lambda form, pending_id="": self._token(form, pending_id),
+            "languages": languages.switch(parameters),
         }
-        template = self.context.templates.get_template(name)
+        template = self.context.templates[self.language.code].get_template(name)
         return HTMLResponse(template.render(everywhere | dict(values or {})), status, headers)
 
     def _token(self, form: str, pending_id: str) -> str:
@@ -99,17 +104,21 @@ class Page:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         request = Request(scope, receive)
+        language = languages.preferred(request, self.context.language_cookie)
         try:
-            response = await self._answer(request)
+            response = await self._answer(request, language)
         except PageError as error:
-            response = self._error(error)
+            response = self._error(error, language)
         except StoreError as error:
             if error.code != "unavailable":
                 raise
             log.error("store.unavailable")
-            response = self._error(
-                PageError(503, "unavailable", headers={"Retry-After": RETRY_AFTER_SECONDS})
-            )
+            unavailable = PageError(503, "unavailable", headers={"Retry-After": RETRY_AFTER_SECONDS})
+            response = self._error(unavailable, language)
+        response.headers["Content-Language"] = language.tag
+        response.headers["Vary"] = "Accept-Language, Cookie"
+        if (chosen := languages.chosen(request)) is not None:
+            self.context.language_cookie.write(response, chosen)
         headers.harden(
             response.headers,
             is_https=self.context.is_https,
@@ -117,7 +126,7 @@ class Page:
         )
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request, language: Language) -> Response:
         handler = {"GET": self.get, "HEAD": self.get, "POST": self.post}.get(request.method)
         if handler is None:
             raise PageError(405, "method", headers={"Allow": self._allowed})
@@ -127,9 +136,11 @@ class Page:
         form = await forms.read_form(request) if request.method == "POST" else ()
         if self.prepare is not None:
             await self.prepare(self.context, form or query)
-        return await run_in_threadpool(self._serve, handler, request, query, form)
+        return await run_in_threadpool(self._serve, handler, request, language, query, form)
 
-    def _serve(self, handler: Handler, request: Request, query: Parameters, form: Parameters) -> Response:
+    def _serve(
+        self, handler: Handler, request: Request, language: Language, query: Parameters, form: Parameters
+    ) -> Response:
         """Everything that touches a record, in one worker thread."""
         context = self.context
         presented = context.cookie.read(request.headers)
@@ -140,6 +151,7 @@ class Page:
         visit = Visit(
             context=context,
             path=request.path_params,
+            language=language,
             query=query,
             form=form,
             cookie=presented or cookies.new_value(),
@@ -158,7 +170,7 @@ class Page:
         try:
             return handler(visit)
         except PageError as error:
-            return self._error(error, visit)
+            return visit.render("error.html", _shown(error), error.status, error.headers)
 
     def _check_form(self, request: Request, cookie: str | None, form: Parameters) -> None:
         purpose = f"{self.form}:{forms.first(form, REQUEST)}"
@@ -172,14 +184,20 @@ class Page:
     def _allowed(self) -> str:
         return ", ".join(["GET", "HEAD"] * bool(self.get) + ["POST"] * bool(self.post))
 
-    def _error(self, error: PageError, visit: Visit | None = None) -> Response:
-        """The error page; without a visit it shows nothing of the browser's."""
-        values = {"problem": error.problem, "detail": error.detail}
-        if visit is not None:
-            return visit.render("error.html", values, error.status, error.headers)
-        shown = {"public_url": self.context.public_url, "owner": None, **values}
-        template = self.context.templates.get_template("error.html")
+    def _error(self, error: PageError, language: Language) -> Response:
+        """The error page of a request that was not looked into: it shows nothing of the browser's."""
+        shown = {
+            "public_url": self.context.public_url,
+            "owner": None,
+            "languages": languages.switch(()),
+            **_shown(error),
+        }
+        template = self.context.templates[language.code].get_template("error.html")
         return HTMLResponse(template.render(shown), error.status, error.headers)
+
+
+def _shown(error: PageError) -> Mapping[str, object]:
+    return {"problem": error.problem, "detail": error.detail}
 
 
 def _owner(context: PageContext, session: Session | None) -> Owner | None:

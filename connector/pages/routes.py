@@ -3,7 +3,18 @@
 from starlette.routing import BaseRoute, Route
 
 from connector.identity.passphrase import PassphraseProvider
-from connector.pages import authorize, consent, home, memories, setup, sign_in, static
+from connector.pages import (
+    account,
+    authorize,
+    consent,
+    home,
+    memories,
+    setup,
+    sign_in,
+    site_files,
+    static,
+    texts,
+)
 from connector.pages.context import PageContext
 from connector.pages.page import Page
 
@@ -30,6 +41,13 @@ def routes(context: PageContext) -> list[BaseRoute]:
         "/sign-out": Page(context, post=sign_in.sign_out, form="sign-out"),
         "/signed-out": Page(context, sign_in.signed_out),
         "/memories/{memory_id}": Page(context, memories.show, limit=context.limit),
+        account.DELETE: Page(
+            context, account.show_deletion, account.send_deletion, "delete", limit=context.limit
+        ),
+        account.EXPORT: Page(context, account.export, limit=context.limit),
+        "/privacy": Page(context, texts.ShowText("privacy")),
+        "/terms": Page(context, texts.ShowText("terms")),
+        "/support": Page(context, texts.ShowText("support")),
     }
     if isinstance(context.provider, PassphraseProvider):
         show, send = setup.pages(context.provider)
@@ -37,4 +55,5 @@ def routes(context: PageContext) -> list[BaseRoute]:
     return [
         *(Route(path, page) for path, page in pages.items()),
         *(file.route for file in static.load()),
+        *site_files.routes(context),
     ]

@@ -16,6 +16,8 @@ KNOWN_KIND = "known_browser"
 IDLE_LIFETIME = timedelta(days=14)
 ABSOLUTE_LIFETIME = timedelta(days=90)
 KNOWN_LIFETIME = timedelta(days=400)
+FRESH_LIFETIME = timedelta(minutes=5)
+"""What cannot be undone asks for a sign-in no older than this."""
 TOUCH_INTERVAL = timedelta(hours=1)
 """How stale `seen_at` may become: a page view should seldom cost a write."""
 
@@ -35,6 +37,11 @@ class Session:
     def expires_at(self) -> datetime:
         """Idle or absolute, whichever ends first."""
         return min(self.seen_at + IDLE_LIFETIME, self.created_at + ABSOLUTE_LIFETIME)
+
+    def is_fresh(self, now: datetime) -> bool:
+        """Whether whoever sits there has shown who they are within the last minutes: each sign-in is a new
+        session."""
+        return now - self.created_at <= FRESH_LIFETIME
 
     def is_browser(self, key: str) -> bool:
         """Whether `key` is this browser's, now or before it signed in."""

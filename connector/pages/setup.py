@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from connector.identity.passphrase import MIN_CHARACTERS, PassphraseProvider
+from connector.identity.passphrase import MAX_CHARACTERS, MIN_CHARACTERS, PassphraseProvider
 from connector.identity.setup import SetupLinkSpent, is_setup_link, redeem_setup_link
 from connector.pages.errors import PageError
 from connector.pages.forms import first
@@ -28,11 +28,13 @@ def pages(provider: PassphraseProvider) -> tuple[Callable[[Visit], Response], Ca
         _check_link(provider, visit)
         passphrase, again = first(visit.form, "passphrase"), first(visit.form, "passphrase_again")
         if not hmac.compare_digest(passphrase.encode(), again.encode()):
-            return _form(visit, 400, "The two are not the same. Nothing was changed.")
+            return _form(visit, 400, "differ")
         try:
             owner = redeem_setup_link(provider, visit.path["token"], passphrase)
         except StoreError as error:
-            return _form(visit, 400, error.message)
+            if error.code != "invalid_argument":
+                raise
+            return _form(visit, 400, "length")
         except SetupLinkSpent:
             raise PageError(410, "setup_link_spent") from None
         log.info("owner.set_up", extra={"owner": owner})
@@ -49,4 +51,5 @@ def _check_link(provider: PassphraseProvider, visit: Visit) -> None:
 
 
 def _form(visit: Visit, status: int = 200, alert: str = "") -> Response:
-    return visit.render("setup.html", {"alert": alert, "min_characters": MIN_CHARACTERS}, status)
+    values = {"alert": alert, "min_characters": MIN_CHARACTERS, "max_characters": MAX_CHARACTERS}
+    return visit.render("setup.html", values, status)

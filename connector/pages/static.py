@@ -11,6 +11,7 @@ from starlette.routing import Route
 # Beside the packages, in a checkout and in an installed wheel alike.
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+"""Others, `favicon.ico`, have an address that cannot change with them."""
 _HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
     "X-Content-Type-Options": "nosniff",

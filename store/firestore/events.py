@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from store.events import Event, Rejection
+from store.firestore.closing import is_open
 from store.firestore.database import Ask, Fields, FirestoreDatabase, Operator, Tenant, is_id
 from store.firestore.work import Work, unit, write_in_batches
 
@@ -24,7 +25,7 @@ class FirestoreEvents:
 
     def append(self, events: Sequence[Event]) -> None:
         """As few commits as possible; one that is repeated, its answer lost, writes the same again."""
-        owners = {event.owner for event in events if is_id(event.owner)}
+        owners = is_open(self._database, {event.owner for event in events if is_id(event.owner)})
         erased = {owner: erased_lately(self._database, owner) for owner in owners}
         documents = []
         for number, event in enumerate(events):

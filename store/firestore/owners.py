@@ -4,10 +4,11 @@ import secrets
 from collections.abc import Sequence
 
 from store.errors import StoreError
-from store.firestore.database import Ask, Fields, FirestoreDatabase, Tenant
+from store.firestore import closing
+from store.firestore.database import Ask, Fields, FirestoreDatabase, Tenant, is_id
 from store.firestore.spaces import add_space
 from store.firestore.work import Work, unit
-from store.owners import Identity, Owner, identity_key
+from store.owners import Holdings, Identity, Owner, identity_key
 
 FIRST_SPACE = "default"
 
@@ -52,7 +53,7 @@ class FirestoreOwners:
             identity = self._database.document("identities", key)
             work.fetch([tenant.reference, identity])
             known, of = work.get(tenant.reference), work.get(identity)
-            if known is None:
+            if known is None or known.get("is_closed", False):
                 raise StoreError("not_found", "no such owner")
             if of is not None:
                 if of["owner"] != owner:
@@ -68,14 +69,40 @@ class FirestoreOwners:
         """The owner with his identities."""
         snapshot = self._database.get(Tenant(self._database, owner).reference)
         fields = snapshot.to_dict()
-        if fields is None:
+        if fields is None or fields.get("is_closed", False):
             raise StoreError("not_found", "no such owner")
         return _owner(owner, fields)
 
     def list(self) -> Sequence[Owner]:
         """All owners, oldest first."""
         found = self._database.ask(Ask("owners", order=("created_at", "ASCENDING")))
-        return [_owner(each.id, each.to_dict() or {}) for each in found]
+        owners = [(each.id, each.to_dict() or {}) for each in found]
+        return [_owner(owner, fields) for owner, fields in owners if not fields.get("is_closed", False)]
+
+    def holdings(self, owner: str) -> Holdings:
+        """Counted by Firestore, side by side; each later revision has left an earlier version."""
+        tenant = Tenant(self._database, owner)
+        (memories, last), (spaces, _), (events, _) = self._database.at_once(
+            lambda: self._database.count(Ask("memories"), tenant.reference, total="revision"),
+            lambda: self._database.count(Ask("spaces"), tenant.reference),
+            lambda: self._database.count(Ask("events"), tenant.reference),
+        )
+        return Holdings(memories, last - memories, spaces, events)
+
+    def close(self, owner: str) -> None:
+        """The owner and the identities in one commit; the records, which are then nobody's, after it."""
+        if is_id(owner):
+            closing.close(Tenant(self._database, owner))
+
+    def erase(self, owner: str, limit: int) -> bool:
+        """Spaces first, without which nothing is written; the owner last."""
+        return is_id(owner) and closing.erase(Tenant(self._database, owner), limit)
+
+    def closed(self) -> Sequence[str]:
+        """In no order."""
+        return [
+            each.id for each in self._database.ask(Ask("owners", (("is_closed", "==", True),), select=()))
+        ]
 
 
 def _owner(owner: str, fields: Fields) -> Owner:

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
+from store.firestore.closing import is_open
 from store.firestore.database import Ask, FirestoreDatabase, Tenant, is_id
 from store.firestore.events import LIFETIME, erased_lately
 from store.firestore.stored import moment
@@ -19,7 +20,7 @@ class FirestoreQueries:
 
     def append(self, queries: Sequence[AskedQuery]) -> None:
         """Expires by itself; one that found what was deleted meanwhile is not kept."""
-        owners = {each.owner for each in queries if is_id(each.owner)}
+        owners = is_open(self._database, {each.owner for each in queries if is_id(each.owner)})
         erased = {owner: erased_lately(self._database, owner) for owner in owners}
         documents = []
         for number, each in enumerate(queries):

@@ -15,6 +15,9 @@ from store.firestore.calls import CALL_SECONDS, Changed
 from store.firestore.database import Ask, Fields, FirestoreDatabase, Reference
 
 SWEPT_AT_ONCE = 300
+ANY_KIND = "*"
+NAMES_OWNER = ("owner", "subject")
+"""The fields by which a record says whom it is about."""
 
 
 class FirestoreRecords:
@@ -141,11 +144,20 @@ class FirestoreRecords:
         return value
 
 
+def about(database: FirestoreDatabase, owner: str) -> list[Reference]:
+    """The records of whatever kind whose field `owner` or `subject` names this owner; expired ones too."""
+    marks = [_mark(ANY_KIND, field, owner) for field in NAMES_OWNER]
+    found = database.ask(Ask("records", (("fields", "array_contains_any", marks),), select=()))
+    return [each.reference for each in found]
+
+
 def _fields(kind: str, key: str, value: Mapping[str, Any], expires_at: datetime) -> Fields:
+    texts = [(field, text) for field, text in value.items() if isinstance(text, str)]
+    marks = [_mark(kind, field, text) for field, text in texts]
     return {
         "key": key,
         "value": _canonical(value),
-        "fields": [_mark(kind, field, text) for field, text in value.items() if isinstance(text, str)],
+        "fields": [*marks, *(_mark(ANY_KIND, field, text) for field, text in texts if field in NAMES_OWNER)],
         "expires_at": expires_at,
         "stamp": secrets.token_urlsafe(12),
     }

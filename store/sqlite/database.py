@@ -12,6 +12,7 @@ from store.errors import StoreError
 from store.sqlite.schema import MIGRATIONS
 
 BUSY_MS = 10_000
+MERGED_PAGES = 500
 
 
 class Database:
@@ -142,6 +143,25 @@ class Database:
         except sqlite3.Error as error:
             return str(error)
         return None
+
+    def compact(self) -> None:
+        """Merges the index of words, which drops those of deleted passages, and empties the log of writes.
+
+        Step by step, so that others write in between. What a reader still needs stays in the log until its
+        next turn; the file itself no longer has it.
+        """
+        # Negative: begin to merge everything. Then on, until fewer than two changes say that it is done.
+        pages, changes = -MERGED_PAGES, 2
+        while changes >= 2:
+            with self.write() as connection:
+                connection.execute("PRAGMA secure_delete=ON")
+                before = connection.total_changes
+                connection.execute("INSERT INTO terms (terms, rank) VALUES ('merge', ?)", (pages,))
+                changes = connection.total_changes - before
+                connection.execute("PRAGMA secure_delete=OFF")
+            pages = MERGED_PAGES
+        with self._lock:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Ends every connection; the file is whole without it."""

@@ -2,9 +2,21 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from store.sqlite import writing
+
+
+@contextmanager
+def overwriting(connection: sqlite3.Connection) -> Iterator[None]:
+    """Pages that are given up within the block are overwritten: the file does not go on holding the words."""
+    (before,) = connection.execute("PRAGMA secure_delete").fetchone()
+    connection.execute("PRAGMA secure_delete=ON")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA secure_delete={before}")
 
 
 def erase(connection: sqlite3.Connection, owner: str, memory_id: str) -> bool:
@@ -24,15 +36,11 @@ def erase(connection: sqlite3.Connection, owner: str, memory_id: str) -> bool:
 
 
 def erase_numbered(connection: sqlite3.Connection, owner: str, numbers: Sequence[int]) -> None:
-    """Deletes rows with their revisions, passages, vectors, terms, edges, fingerprints and previews.
-
-    Pages that are given up are overwritten, so that the file does not go on holding the words.
-    """
+    """Deletes rows with their revisions, passages, vectors, terms, edges, fingerprints and previews."""
     chosen = json.dumps([*numbers])
     of_these = "SELECT id FROM memories WHERE n IN (SELECT value FROM json_each(:chosen))"
     where = {"owner": owner, "chosen": chosen}
-    connection.execute("PRAGMA secure_delete=ON")
-    try:
+    with overwriting(connection):
         connection.execute(
             f"""UPDATE memories SET superseded_by = NULL
                 WHERE owner = :owner AND superseded_by IN ({of_these})""",  # noqa: S608
@@ -58,5 +66,3 @@ def erase_numbered(connection: sqlite3.Connection, owner: str, numbers: Sequence
         connection.execute(
             "UPDATE owners SET generation = generation + 1, rebuilt = rebuilt + 1 WHERE id = ?", (owner,)
         )
-    finally:
-        connection.execute("PRAGMA secure_delete=OFF")

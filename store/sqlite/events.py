@@ -29,7 +29,12 @@ class SQLiteEvents:
                 (event.owner, to_micros(event.at), _value(_without_erased(connection, event)))
                 for event in events
             ]
-            connection.executemany("INSERT INTO events (owner, at, value) VALUES (?, ?, ?)", rows)
+            # Events wait for their turn; an account may have been closed meanwhile.
+            connection.executemany(
+                """INSERT INTO events (owner, at, value) SELECT ?1, ?2, ?3
+                   WHERE EXISTS (SELECT 1 FROM owners WHERE id = ?1 AND is_closed = 0)""",
+                rows,
+            )
             connection.execute("DELETE FROM events WHERE at < ?", (too_old,))
 
     def recent(self, owner: str, limit: int) -> list[Event]:

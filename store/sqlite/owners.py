@@ -4,7 +4,8 @@ import secrets
 from collections.abc import Sequence
 
 from store.errors import StoreError
-from store.owners import Identity, Owner, identity_key
+from store.owners import Holdings, Identity, Owner, identity_key
+from store.sqlite import closing
 from store.sqlite.database import Database, from_micros, to_micros
 
 FIRST_SPACE = "default"
@@ -43,7 +44,8 @@ class SQLiteOwners:
         """Linking the same again changes nothing."""
         key = identity_key(provider, issuer, subject)
         with self._database.write() as connection:
-            if connection.execute("SELECT 1 FROM owners WHERE id = ?", (owner,)).fetchone() is None:
+            is_open = "SELECT 1 FROM owners WHERE id = ? AND is_closed = 0"
+            if connection.execute(is_open, (owner,)).fetchone() is None:
                 raise StoreError("not_found", "no such owner")
             row = connection.execute("SELECT owner FROM identities WHERE key = ?", (key,)).fetchone()
             if row is not None and row[0] != owner:
@@ -55,7 +57,7 @@ class SQLiteOwners:
 
     def get(self, owner: str) -> Owner:
         """The owner with his identities."""
-        for each in self._select("WHERE owners.id = ?", (owner,)):
+        for each in self._select("AND owners.id = ?", (owner,)):
             return each
         raise StoreError("not_found", "no such owner")
 
@@ -63,10 +65,37 @@ class SQLiteOwners:
         """All owners, oldest first."""
         return self._select("", ())
 
+    def holdings(self, owner: str) -> Holdings:
+        """Four counts, each by its index."""
+        counts = (
+            self._database.read.execute(f"SELECT count(*) FROM {table} WHERE owner = ?", (owner,))  # noqa: S608
+            for table in ("memories", "revisions", "spaces", "events")
+        )
+        return Holdings(*(count.fetchone()[0] for count in counts))
+
+    def close(self, owner: str) -> None:
+        """One transaction, however many apps are connected."""
+        with self._database.write() as connection:
+            closing.close(connection, owner)
+
+    def erase(self, owner: str, limit: int) -> bool:
+        """Events first: they repeat words of the memories. The last step empties the write-ahead log too."""
+        with self._database.write() as connection:
+            is_left = closing.erase(connection, owner, limit)
+        if not is_left:
+            self._database.compact()
+        return is_left
+
+    def closed(self) -> Sequence[str]:
+        """Oldest first."""
+        rows = self._database.read.execute("SELECT id FROM owners WHERE is_closed = 1 ORDER BY n")
+        return [owner for (owner,) in rows]
+
     def _select(self, where: str, parameters: tuple[str, ...]) -> Sequence[Owner]:
         rows = self._database.read.execute(
             f"""SELECT owners.id, owners.created_at, provider, label, identities.created_at
-                FROM owners LEFT JOIN identities ON identities.owner = owners.id {where}
+                FROM owners LEFT JOIN identities ON identities.owner = owners.id
+                WHERE owners.is_closed = 0 {where}
                 ORDER BY owners.n, identities.created_at""",  # noqa: S608 - `where` is one of two literals
             parameters,
         )

@@ -22,8 +22,11 @@ class SQLiteQueries:
         ]
         too_old = to_micros(self._database.now() - LIFETIME)
         with self._database.write() as connection:
+            # As events, they wait; an account may have been closed meanwhile.
             connection.executemany(
-                "INSERT INTO queries (owner, at, app, query, found) VALUES (?, ?, ?, ?, ?)", rows
+                """INSERT INTO queries (owner, at, app, query, found) SELECT ?1, ?2, ?3, ?4, ?5
+                   WHERE EXISTS (SELECT 1 FROM owners WHERE id = ?1 AND is_closed = 0)""",
+                rows,
             )
             connection.execute("DELETE FROM queries WHERE at < ?", (too_old,))
 

@@ -20,7 +20,8 @@ _FIRST = (
     "CREATE INDEX record_fields_record ON record_fields (kind, key)",
     """CREATE TABLE owners (
         n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL,
-        generation INTEGER NOT NULL DEFAULT 0, rebuilt INTEGER NOT NULL DEFAULT 0
+        generation INTEGER NOT NULL DEFAULT 0, rebuilt INTEGER NOT NULL DEFAULT 0,
+        is_closed INTEGER NOT NULL DEFAULT 0
     )""",
     """CREATE TABLE identities (
         key TEXT PRIMARY KEY, owner TEXT NOT NULL REFERENCES owners (id) ON DELETE CASCADE,

@@ -39,5 +39,8 @@ def test_the_wheel_serves_outside_the_checkout(tmp_path: Path) -> None:
         home = httpx2.get(server.url + "/")
         assert home.status_code == 200
         assert httpx2.post(f"{server.url}/mcp").status_code == 401
+        assert "Uma só memória" in httpx2.get(server.url + "/?lang=pt").text
+        assert "隐私" in httpx2.get(server.url + "/privacy?lang=zh").text
+        assert httpx2.get(server.url + "/favicon.ico").status_code == 200
         stylesheet = home.text.split('rel="stylesheet" href="')[1].split('"')[0]
         assert httpx2.get(server.url + stylesheet).headers["content-type"].startswith("text/css")

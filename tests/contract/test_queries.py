@@ -27,6 +27,16 @@ def test_queries_are_read_back_from_a_moment_on_and_end_after_ninety_days(stand:
     assert queries.since(stand.owner, first.at) == [second]
 
 
+def test_a_query_of_an_account_that_was_closed_meanwhile_is_not_kept(stand: Stand) -> None:
+    query, queries = asked(stand, "one", "a"), stand.backend.queries
+    stand.backend.owners.close(stand.owner)
+    queries.append([query])
+    assert queries.since(stand.owner, query.at) == []
+    while stand.backend.owners.erase(stand.owner, 10):
+        pass
+    queries.append([query])
+
+
 def test_a_query_that_found_a_deleted_memory_goes_with_it(stand: Stand) -> None:
     memory = stand.engine.save(stand.owner, stand.space, stand.app, Draft("a secret")).memory
     kept = asked(stand, "something else", "x")

@@ -126,6 +126,8 @@ def use_the_rest(stand: Stand, memory_id: str) -> None:
     records.select("kind", "field", "value")
     records.sweep()  # type: ignore[attr-defined]
     owners.list()
+    owners.closed()
+    owners.holdings(stand.owner)
     event = Event(stand.clock(), stand.owner, "app", "App", "search_context", "ok", 1.0, (memory_id,), "tea")
     stand.backend.events.append([event])
     stand.backend.events.reject([Rejection(stand.clock(), "/mcp", "401")])

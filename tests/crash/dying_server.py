@@ -1,8 +1,9 @@
 """The real command line, on records that kill their own process at one write and a clock that a file turns.
 
-Two files in the state directory rule it, so that a test can change its mind while the process runs: `trap`
-holds `before:3` or `after:3` (SIGKILL before or right after the third write from now on), and `clock` the
-seconds that are added to the time. `TEST_BUSY_MS` is how long a write waits for another process's lock.
+Files in the state directory rule it, so that a test can change its mind while the process runs: `trap` holds
+`before:3` or `after:3` (SIGKILL before or right after the third write from now on), and `clock` the seconds
+that are added to the time. `erase-trap` holds the step of an account's deletion to die before.
+`TEST_BUSY_MS` is how long a write waits for another process's lock.
 """
 
 import os
@@ -62,8 +63,30 @@ class MortalRecords:
         return getattr(self._records, name)
 
 
+class MortalOwners:
+    """Counts the steps of a deletion, and dies before the chosen one."""
+
+    def __init__(self, owners: Any, trap: Path) -> None:
+        self._owners = owners
+        self._trap = trap
+        self._count = 0
+
+    def erase(self, owner: str, limit: int) -> bool:
+        self._count += 1
+        if self._trap.exists() and self._count == int(self._trap.read_text()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return bool(self._owners.erase(owner, limit))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owners, name)
+
+
 class MortalVademecum(Vademecum):
     """An installation on mortal records."""
+
+    @cached_property
+    def owners(self) -> Any:
+        return MortalOwners(super().owners, self.settings.state_dir / "erase-trap")
 
     @cached_property
     def records(self) -> Any:

@@ -12,9 +12,11 @@ from argon2 import PasswordHasher
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from connector.deletion import AccountDeletion
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.setup import set_passphrase
 from connector.limits import MatterLimit
+from connector.pages.public_texts import PublicTexts
 from connector.pages.routes import PageContext, routes
 from oauth.routes import routes as oauth_routes
 from oauth.server import AuthorizationServer
@@ -24,6 +26,7 @@ from store.sqlite.database import Database
 from store.sqlite.memories import SQLiteMemories
 from store.sqlite.owners import SQLiteOwners
 from store.sqlite.records import SQLiteRecords
+from store.tombstones import FileTombstones
 from tests.oauth.stand import SCOPES, STATE_KEY, Clock, Host
 from tests.oauth.web import Web
 
@@ -121,6 +124,7 @@ class Stand:
     path: Path
     issuer: str = "https://memory.example.org"
     clock: Clock = field(default_factory=Clock)
+    public_texts: PublicTexts = field(default_factory=PublicTexts)
 
     def __post_init__(self) -> None:
         self.web = Web()
@@ -144,6 +148,10 @@ class Stand:
             owners=self.owners,
             engine=self.engine,
             provider=self.provider,
+            deletion=AccountDeletion(
+                self.server, self.owners, FileTombstones(self.path), self.path, self.clock
+            ),
+            public_texts=self.public_texts,
             state_key=STATE_KEY,
             public_url=self.issuer,
             now=self.clock,
