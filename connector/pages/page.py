@@ -95,6 +95,7 @@ class Page:
     prepare: Preparation | None = None
     limit: Limit | None = None
     is_opened_by_clients: bool = False
+    policy: str = headers.CONTENT_SECURITY_POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -114,6 +115,7 @@ class Page:
             response.headers,
             is_https=self.context.is_https,
             is_opened_by_clients=self.is_opened_by_clients,
+            policy=self.policy,
         )
         await response(scope, receive, send)
 
@@ -164,9 +166,10 @@ class Page:
         purpose = f"{self.form}:{forms.first(form, REQUEST)}"
         token = forms.first(form, csrf.FIELD)
         is_ours = cookie is not None and csrf.is_token(self.context.csrf_key, cookie, purpose, token)
-        if not is_ours or not csrf.is_same_origin(request.headers, self.context.public_url):
+        is_same_origin = csrf.is_same_origin(request.headers, self.context.public_url)
+        if not is_ours or not is_same_origin:
             log.warning("form.refused", extra={"form": self.form, "token_is_good": is_ours})
-            raise PageError(403, "forged")
+            raise PageError(403, "no_cookie" if cookie is None and is_same_origin else "forged")
 
     @property
     def _allowed(self) -> str:

@@ -2,8 +2,22 @@
 
 from starlette.routing import BaseRoute, Route
 
+from connector.identity.firebase import FirebaseProvider
+from connector.identity.oidc import OidcProvider
 from connector.identity.passphrase import PassphraseProvider
-from connector.pages import authorize, consent, home, memories, setup, sign_in, static
+from connector.pages import (
+    authorize,
+    consent,
+    firebase,
+    headers,
+    home,
+    memories,
+    oidc,
+    setup,
+    setup_account,
+    sign_in,
+    static,
+)
 from connector.pages.context import PageContext
 from connector.pages.page import Page
 
@@ -22,7 +36,14 @@ def routes(context: PageContext) -> list[BaseRoute]:
             limit=context.limit,
             is_opened_by_clients=True,
         ),
-        "/sign-in": Page(context, sign_in.show, sign_in.send, "sign-in", is_opened_by_clients=True),
+        "/sign-in": Page(
+            context,
+            sign_in.show,
+            sign_in.send,
+            "sign-in",
+            is_opened_by_clients=True,
+            policy=_sign_in_policy(context),
+        ),
         "/consent": Page(context, consent.show, consent.send, "consent", is_opened_by_clients=True),
     }
     pages = flow | {
@@ -34,7 +55,20 @@ def routes(context: PageContext) -> list[BaseRoute]:
     if isinstance(context.provider, PassphraseProvider):
         show, send = setup.pages(context.provider)
         pages["/setup/{token}"] = Page(context, show, send, "setup")
+    else:
+        pages["/setup/{token}"] = Page(context, setup_account.show, limit=context.limit)
+    if isinstance(context.provider, OidcProvider):
+        begin, come_back = oidc.pages(context.provider)
+        pages["/login/oidc"] = Page(context, post=begin, form="sign-in", is_opened_by_clients=True)
+        pages["/login/oidc/callback"] = Page(context, come_back, is_opened_by_clients=True)
     return [
         *(Route(path, page) for path, page in pages.items()),
         *(file.route for file in static.load()),
     ]
+
+
+def _sign_in_policy(context: PageContext) -> str:
+    """Only where Firebase signs in does a page run scripts, and only that page."""
+    if isinstance(context.provider, FirebaseProvider):
+        return firebase.content_security_policy(context.provider.project)
+    return headers.CONTENT_SECURITY_POLICY

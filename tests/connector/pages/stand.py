@@ -12,6 +12,7 @@ from argon2 import PasswordHasher
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from connector.identity.admission import Admission
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.setup import set_passphrase
 from connector.limits import MatterLimit
@@ -144,6 +145,7 @@ class Stand:
             owners=self.owners,
             engine=self.engine,
             provider=self.provider,
+            admission=Admission(self.provider.name, self.records, self.owners, self.clock),
             state_key=STATE_KEY,
             public_url=self.issuer,
             now=self.clock,
