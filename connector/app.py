@@ -202,6 +202,11 @@ class Vademecum:
         return PassphraseProvider(self.records, self.owners, self.now)
 
     @cached_property
+    def provider_http(self) -> ProviderHttp:
+        """Asks the identity provider."""
+        return ProviderHttp(self.now, self.provider_transport, self.monotonic)
+
+    @cached_property
     def admission(self) -> Admission:
         """Says who may enter."""
         settings = self.settings
@@ -241,8 +246,8 @@ class Vademecum:
             methods=settings.firebase_methods,
             emulator_host=settings.firebase_auth_emulator_host,
         )
-        http = ProviderHttp(self.now, self.provider_transport)
-        return FirebaseProvider(project, self.records, self.now, http, self.admission.is_set_up, sdk_urls)
+        is_set_up = self.admission.is_set_up
+        return FirebaseProvider(project, self.records, self.now, self.provider_http, is_set_up, sdk_urls)
 
     def _oidc(self) -> OidcProvider:
         settings = self.settings
@@ -255,8 +260,8 @@ class Vademecum:
             prompt=settings.oidc_prompt,
             redirect_uri=settings.public_url + CALLBACK_PATH,
         )
-        http = ProviderHttp(self.now, self.provider_transport)
-        return OidcProvider(client, self.records, self.state_key, self.now, http, self.admission.is_set_up)
+        is_set_up = self.admission.is_set_up
+        return OidcProvider(client, self.records, self.state_key, self.now, self.provider_http, is_set_up)
 
 
 def create_app(parts: Vademecum) -> Starlette:
@@ -325,6 +330,7 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
             await run_in_threadpool(parts.activity.flush)
+            await run_in_threadpool(parts.provider_http.close)
 
     return lifespan
 

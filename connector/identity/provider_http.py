@@ -52,7 +52,13 @@ class ProviderHttp:
 
     @cached_property
     def _client(self) -> httpx2.Client:
+        """Made when it is first needed: a passphrase needs none."""
         return httpx2.Client(transport=self._transport, timeout=TIMEOUT_SECONDS, follow_redirects=False)
+
+    def close(self) -> None:
+        """Closes the connections that are kept open."""
+        if "_client" in self.__dict__:
+            self._client.close()
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Fetches a document.

@@ -96,6 +96,8 @@ class Page:
     limit: Limit | None = None
     is_opened_by_clients: bool = False
     policy: str = headers.CONTENT_SECURITY_POLICY
+    stale: Handler | None = None
+    """Answers a form of ours whose token is out of date, for somebody signed in; it must change nothing."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -135,10 +137,11 @@ class Page:
         """Everything that touches a record, in one worker thread."""
         context = self.context
         presented = context.cookie.read(request.headers)
-        if request.method == "POST" and self.form is not None:
-            self._check_form(request, presented, form)
         session = context.sessions.find(presented) if presented else None
         owner = _owner(context, session)
+        if request.method == "POST" and self.form is not None and not self._is_good(request, presented, form):
+            is_stale = owner is not None and csrf.is_same_origin(request.headers, context.public_url)
+            handler = self.stale if self.stale is not None and is_stale else _refuse_form
         visit = Visit(
             context=context,
             path=request.path_params,
@@ -162,14 +165,16 @@ class Page:
         except PageError as error:
             return self._error(error, visit)
 
-    def _check_form(self, request: Request, cookie: str | None, form: Parameters) -> None:
+    def _is_good(self, request: Request, cookie: str | None, form: Parameters) -> bool:
         purpose = f"{self.form}:{forms.first(form, REQUEST)}"
         token = forms.first(form, csrf.FIELD)
         is_ours = cookie is not None and csrf.is_token(self.context.csrf_key, cookie, purpose, token)
         is_same_origin = csrf.is_same_origin(request.headers, self.context.public_url)
         if not is_ours or not is_same_origin:
             log.warning("form.refused", extra={"form": self.form, "token_is_good": is_ours})
-            raise PageError(403, "no_cookie" if cookie is None and is_same_origin else "forged")
+        if cookie is None and is_same_origin:
+            raise PageError(403, "no_cookie")
+        return is_ours and is_same_origin
 
     @property
     def _allowed(self) -> str:
@@ -183,6 +188,10 @@ class Page:
         shown = {"public_url": self.context.public_url, "owner": None, **values}
         template = self.context.templates.get_template("error.html")
         return HTMLResponse(template.render(shown), error.status, error.headers)
+
+
+def _refuse_form(visit: Visit) -> Response:
+    raise PageError(403, "forged")
 
 
 def _owner(context: PageContext, session: Session | None) -> Owner | None:

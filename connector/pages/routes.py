@@ -43,6 +43,7 @@ def routes(context: PageContext) -> list[BaseRoute]:
             "sign-in",
             is_opened_by_clients=True,
             policy=_sign_in_policy(context),
+            stale=sign_in.stale,
         ),
         "/consent": Page(context, consent.show, consent.send, "consent", is_opened_by_clients=True),
     }

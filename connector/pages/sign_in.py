@@ -59,6 +59,14 @@ def send(visit: Visit) -> Response:
     return enter(visit, identity, pending)
 
 
+def stale(visit: Visit) -> Response:
+    """Somebody signed in by another tab meanwhile: on to what was pending here, and no credential is read."""
+    pending = find_pending(visit, first(visit.form, REQUEST))
+    if pending is None or pending.setup_link:
+        raise PageError(403, "forged")
+    return redirect(pending.path)
+
+
 def unavailable(visit: Visit, away: ProviderUnavailable) -> PageError:
     """The page that asks for patience; what was pending still is."""
     log.warning("sign_in.unavailable", extra={"provider": visit.context.provider.name})

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from connector.pages.page import Page, Visit
 from connector.pages.reauthentication import demand_recent_sign_in
 from connector.pages.routes import routes
-from tests.connector.pages.stand import PASSPHRASE, Person, Stand
+from tests.connector.pages.stand import PASSPHRASE, Form, Person, Stand
 
 
 def test_a_session_ends_after_14_days_without_use(stand: Stand, person: Person) -> None:
@@ -93,3 +93,22 @@ def test_a_browser_without_cookies_is_told_so(stand: Stand) -> None:
     person.http.cookies.clear()
     again = person.get(str(page.url))
     assert again.status_code == 400 and "keeps no cookie" in again.text
+
+
+def test_a_second_tab_goes_on_after_the_first_one_signed_in(stand: Stand, person: Person) -> None:
+    tabs = [person.open(stand.url(stand.host())) for _ in range(2)]
+    person.submit(tabs[0], passphrase=PASSPHRASE)
+    answer = person.submit(tabs[1], passphrase="not even read")
+    assert answer.status_code == 303
+    assert 'action="/consent"' in person.follow(answer).text
+
+
+@pytest.mark.threat("CS-04", "CS-12")
+def test_an_old_form_leads_nobody_on_who_did_not_begin_it_here(stand: Stand, person: Person) -> None:
+    theirs = stand.person().open(stand.url(stand.host()))
+    mine = person.open(stand.url(stand.host()))
+    person.submit(mine, passphrase=PASSPHRASE)
+    assert person.submit(theirs, passphrase=PASSPHRASE).status_code == 400
+    assert person.submit(person.get("/sign-in"), csrf="x", passphrase=PASSPHRASE).status_code == 403
+    fields = Form(mine.text).replace(passphrase=PASSPHRASE)
+    assert person.post("/sign-in", fields, Origin="https://evil.example").status_code == 403
