@@ -90,3 +90,36 @@ def _await(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
                 return
         time.sleep(0.1)
     raise AssertionError(f"no identity provider after {START_SECONDS} s:\n{log.read_text()}")
+
+
+@dataclass(frozen=True)
+class OpenIdProvider:
+    """A real issuer on loopback."""
+
+    issuer: str
+
+    def end(self, account: str) -> None:
+        """Deletes an account."""
+        httpx2.post(f"{self.issuer}/test/end?{account}").raise_for_status()
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        httpx2.post(f"{self.issuer}/test/down").raise_for_status()
+        yield
+        httpx2.post(f"{self.issuer}/test/up").raise_for_status()
+
+
+@contextlib.contextmanager
+def openid_provider(redirect_uri: str, log_file: Path) -> Iterator[OpenIdProvider]:
+    """Runs it for one client."""
+    require_node(PACKAGES / "node_modules/oidc-provider/package.json")
+    issuer = f"http://127.0.0.1:{(port := free_port())}"
+    with log_file.open("wb") as log:
+        command = ["node", "openid.mjs", str(port), redirect_uri]
+        process = subprocess.Popen(command, cwd=PACKAGES, stdout=log, stderr=log)
+    try:
+        _await(process, f"{issuer}/.well-known/openid-configuration", log_file)
+        yield OpenIdProvider(issuer)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)

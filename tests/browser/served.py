@@ -45,10 +45,11 @@ class Installation:
 
     state_dir: Path
     values: dict[str, Any] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
 
     @contextlib.contextmanager
     def serve(self) -> Iterator[Served]:
-        port, clock = free_port(), MovableClock()
+        port, clock = self.port, MovableClock()
         url = f"http://127.0.0.1:{port}"
         values = {"state_dir": self.state_dir, "embedder": "none", "public_url": url, "port": port}
         parts = Vademecum(Settings.model_validate(values | self.values), clock)
