@@ -1,5 +1,6 @@
 """What an OpenID Connect issuer publishes (Discovery §3), and whether a token is its own (Core §3.1.3.7)."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,9 +80,12 @@ def discover(document: Mapping[str, Any], issuer: str) -> Issuer:
 def parse_keys(document: Mapping[str, Any]) -> Mapping[str, Key]:
     """The public signing keys by key id, and a single one also as the key of tokens that name none."""
     found: dict[str, Key] = {}
-    usable = [jwk for jwk in document["keys"] if jwk.get("use", "sig") == "sig" and jwk.get("kty") != "oct"]
-    for jwk in usable:
-        for key in KeySet.import_key_set({"keys": [jwk]}).keys:
+    for jwk in document["keys"]:
+        if jwk.get("use", "sig") != "sig" or jwk.get("kty") == "oct":
+            continue
+        # A kind of key that is not known here must not hide the others.
+        with contextlib.suppress(JoseError, ValueError, KeyError):
+            (key,) = KeySet.import_key_set({"keys": [jwk]}).keys
             if isinstance(key, RSAKey | ECKey | OKPKey):
                 found[str(jwk.get("kid", ""))] = key
     if len(found) == 1:

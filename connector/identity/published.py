@@ -73,7 +73,8 @@ class Published(Generic[T]):
         wished = USUAL if answer.max_age is None else answer.max_age
         try:
             content = self._parse(answer.body)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
+            # Not the shape it should have: as good as no answer.
             raise ProviderUnavailable from None
         return _Copy(content, self._now(), min(max(wished, SHORTEST), LONGEST))
 

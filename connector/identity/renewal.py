@@ -66,6 +66,8 @@ class Renewal:
 
     def end_strangers(self) -> None:
         """Ends what those still have who were taken off the list; asked once, when the server starts."""
+        if not self.admission.allow_list:
+            return
         for credential in self.credentials.of_provider(self.provider.name):
             try:
                 self.admission.check(credential.identity, credential.owner)

@@ -60,7 +60,9 @@ def routes(context: PageContext) -> list[BaseRoute]:
         pages["/setup/{token}"] = Page(context, setup_account.show, limit=context.limit)
     if isinstance(context.provider, OidcProvider):
         begin, come_back = oidc.pages(context.provider)
-        pages["/login/oidc"] = Page(context, post=begin, form="sign-in", is_opened_by_clients=True)
+        pages["/login/oidc"] = Page(
+            context, post=begin, form="sign-in", limit=context.limit, is_opened_by_clients=True
+        )
         pages["/login/oidc/callback"] = Page(context, come_back, is_opened_by_clients=True)
     return [
         *(Route(path, page) for path, page in pages.items()),

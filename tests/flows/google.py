@@ -43,6 +43,8 @@ class Google:
     down: str = ""
     """The path that the outage is at; everywhere when empty."""
     max_age: int = 3600
+    age: int = 0
+    """How long a cache on the way has kept the certificates."""
     delay: float = 0.0
 
     def __post_init__(self) -> None:
@@ -96,7 +98,9 @@ class Google:
         if path == CERTIFICATES:
             certificates = {KEY_ID: self.certificate()}
             return httpx2.Response(
-                200, json=certificates, headers={"Cache-Control": f"public, max-age={self.max_age}"}
+                200,
+                json=certificates,
+                headers={"Cache-Control": f"public, max-age={self.max_age}", "Age": str(self.age)},
             )
         if path == "/v1/token" and request.url.host == "securetoken.googleapis.com":
             return self._exchange(request)

@@ -185,8 +185,8 @@ def test_id_tokens_that_the_issuer_did_not_sign_sign_nobody_in(
         payload = jwt.decode(token, issuer.key, algorithms=["ES256"]).claims
         match forgery:
             case "none":
-                header = base64.urlsafe_b64encode(b'{"alg":"none","kid":"k1"}').decode()
-                return f"{header}.{token.split('.')[1]}."
+                unsigned = base64.urlsafe_b64encode(b'{"alg":"none","kid":"k1"}').decode()
+                return f"{unsigned}.{token.split('.')[1]}."
             case "own key":
                 return jwt.encode({"alg": "ES256", "kid": "k1"}, payload, ECKey.generate_key("P-256"))
             case "secret":
@@ -276,6 +276,20 @@ def test_metadata_of_another_or_a_careless_issuer_are_not_used(
 ) -> None:
     issuer.metadata = metadata
     assert ana.begin().status_code == 503
+
+
+def test_one_usable_key_among_strange_ones_is_enough(ana: Visitor, issuer: Issuer) -> None:
+    strange = [{"kty": "AKP", "kid": "a"}, {"kty": "oct", "k": "AAAA"}, {"kty": "RSA"}, {"use": "enc"}]
+    keys = [*strange, issuer.key.as_dict(private=False)]
+    issuer.answers[KEYS] = httpx2.Response(200, json={"keys": keys})
+    assert ana.sign_in().status_code == 303
+
+
+@pytest.mark.threat("FB-03")
+@pytest.mark.parametrize("keys", [{"keys": []}, {"keys": [7]}, {"keys": None}, {}])
+def test_without_usable_keys_nobody_signs_in(ana: Visitor, issuer: Issuer, keys: dict[str, Any]) -> None:
+    issuer.answers[KEYS] = httpx2.Response(200, json=keys)
+    assert ana.sign_in().status_code == 503
 
 
 def test_discovery_is_kept_as_long_as_the_issuer_allows(ana: Visitor, issuer: Issuer, clock: Clock) -> None:
