@@ -206,7 +206,7 @@ MUTATIONS = (
         "connector/identity/renewal.py",
         "if credential.has_ended:",
         "if False:",
-        "tests/flows/test_firebase.py",
+        "tests/flows/test_oidc.py",
     ),
     Mutation(
         "an issuer's answer is for the browser that asked",

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from connector.app import Vademecum, create_app
 from connector.settings import Settings
+from oauth.errors import InvalidGrant
 from tests.connector.pages.stand import Form, Person
 from tests.flows.conftest import PUBLIC_URL, Clock, Host
 from tests.flows.issuer import CLIENT_ID, ISSUER, Issuer
@@ -326,7 +327,9 @@ def test_down_is_not_gone(ana: Visitor, issuer: Issuer, clock: Clock, outage: An
 
 @pytest.mark.threat("FB-05")
 @pytest.mark.parametrize("claims", [{"sub": "somebody-else"}, {"email": "ana@new-job.example"}, None])
-def test_gone_is_gone(ana: Visitor, issuer: Issuer, clock: Clock, claims: dict[str, Any] | None) -> None:
+def test_gone_is_gone(
+    ana: Visitor, parts: Vademecum, issuer: Issuer, clock: Clock, claims: dict[str, Any] | None
+) -> None:
     tokens = ana.connect()
     clock.advance(minutes=10)
     if claims is None:
@@ -335,6 +338,11 @@ def test_gone_is_gone(ana: Visitor, issuer: Issuer, clock: Clock, claims: dict[s
         issuer.claims = claims
     assert ana.refresh(tokens).json()["error"] == "invalid_grant"
     assert not ana.person.is_signed_in
+    (owner,) = parts.owners.list()
+    asked = len(issuer.requests)
+    with pytest.raises(InvalidGrant):
+        parts.renewal.renew(owner.id)
+    assert len(issuer.requests) == asked, "an app that was about to connect hears the same"
 
 
 def test_without_a_refresh_token_the_list_alone_decides(
