@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NODE_TESTS := tests/browser tests/clients/typescript tests/conformance
+NODE_TESTS := tests/browser tests/clients/typescript tests/conformance tests/identity_providers
 LANGUAGES := $(notdir $(basename $(wildcard templates/languages/*.po)))
 MESSAGES := $(VENV)/messages.pot
+FIREBASE_SDK := templates/static/firebase
+FIREBASE_VERSION := $(shell sed -n 's/^SDK_VERSION = "\(.*\)"/\1/p' connector/pages/firebase.py)
+FIREBASE_SHA512 := 9305c22dc234972da5930ca091bb91c7a4ac5f70d23bdeb7e7962b5a1f52599e6772cc4aff2e5c8ab9f7b18ea76554a205513efb69cbe87721ceed4407cba885
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test check setup lint types bench messages lock wheel clean
+.PHONY: run test check setup lint types bench messages lock wheel clean firebase-sdk
 
 run: setup  ## Serve on http://127.0.0.1:8788 with the embedded defaults.
 	$(BIN)/vademecum serve
@@ -26,7 +29,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 .PHONY: pytest
-pytest: $(VENV)/.installed-dev $(NODE_TESTS:%=%/node_modules/.installed)
+pytest: $(VENV)/.installed-dev $(NODE_TESTS:%=%/node_modules/.installed) $(if $(shell command -v npm),firebase-sdk)
 	$(BIN)/pytest
 
 bench: $(VENV)/.installed-dev
@@ -60,6 +63,17 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	$(INSTALL) -r requirements-dev.lock
 	touch $@
 
+# Two files of the npm package `firebase`, for sign-in with Firebase from our own origin; the wheel takes them along.
+firebase-sdk: $(FIREBASE_SDK)/.$(FIREBASE_VERSION)
+
+$(FIREBASE_SDK)/.$(FIREBASE_VERSION): | $(BIN)/python
+	@command -v npm >/dev/null || { echo "install Node.js with npm, or set VADEMECUM_FIREBASE_SDK=cdn"; exit 1; }
+	npm pack --silent --pack-destination $(VENV) firebase@$(FIREBASE_VERSION) >/dev/null
+	$(BIN)/python -c 'import hashlib, sys; sys.exit(hashlib.sha512(open(sys.argv[1], "rb").read()).hexdigest() != sys.argv[2] and "not the package that was expected")' $(VENV)/firebase-$(FIREBASE_VERSION).tgz $(FIREBASE_SHA512)
+	rm -rf $(FIREBASE_SDK) && mkdir -p $(FIREBASE_SDK)
+	tar -xzf $(VENV)/firebase-$(FIREBASE_VERSION).tgz -C $(FIREBASE_SDK) --strip-components=1 package/firebase-app-compat.js package/firebase-auth-compat.js
+	touch $@
+
 # Node.js runs the official clients and the conformance suite; without it those tests say what they need.
 %/node_modules/.installed: %/package-lock.json
 	@if command -v npm >/dev/null; then \
@@ -67,4 +81,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	else echo "SKIPPING $*: install Node.js 20 or newer with npm"; fi
 
 clean:
-	rm -rf $(VENV) dist $(NODE_TESTS:%=%/node_modules)
+	rm -rf $(VENV) dist $(FIREBASE_SDK) $(NODE_TESTS:%=%/node_modules)

@@ -11,11 +11,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -32,10 +33,19 @@ from connector.activity import Activity
 from connector.deletion import AccountDeletion
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, sweep_what_has_expired
+from connector.identity.admission import Admission, AllowList
+from connector.identity.credentials import Credentials
+from connector.identity.ending import end_access, end_logins
+from connector.identity.firebase import FirebaseProject, FirebaseProvider
+from connector.identity.oidc import CALLBACK_PATH, OidcClient, OidcProvider
 from connector.identity.passphrase import PassphraseProvider
+from connector.identity.provider import IdentityProvider
+from connector.identity.provider_http import ProviderHttp
+from connector.identity.renewal import Renewal
 from connector.limits import MatterLimit
 from connector.mcp_server import McpServer
 from connector.middleware import ClientAddress, HostCheck, RequestLog
+from connector.pages.firebase import cdn_sdk_urls, own_sdk_urls
 from connector.pages.public_texts import PublicTexts, TextName
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
@@ -76,7 +86,9 @@ class Vademecum:
     monotonic: Callable[[], float] = time.monotonic
     """The clock of rates, in seconds, which is never set back."""
     fetcher: Fetcher = field(default_factory=Fetcher)
-    """Fetches what clients publish about themselves; no other part talks to foreign hosts."""
+    """Fetches what clients publish about themselves."""
+    provider_transport: httpx2.BaseTransport | None = None
+    """Stands for the network to the identity provider; None is the network."""
 
     def make_state_dir(self) -> None:
         """Makes the state directory, for its owner's eyes only.
@@ -191,9 +203,82 @@ class Vademecum:
         )
 
     @cached_property
-    def identity(self) -> PassphraseProvider:
+    def identity(self) -> IdentityProvider:
         """Says who the owner is."""
+        match self.settings.identity:
+            case "passphrase":
+                return self.passphrases
+            case "firebase":
+                return self._firebase()
+            case "oidc":
+                return self._oidc()
+
+    @cached_property
+    def passphrases(self) -> PassphraseProvider:
+        """Knows passphrases, whether or not anybody signs in by one."""
         return PassphraseProvider(self.records, self.owners, self.now)
+
+    @cached_property
+    def provider_http(self) -> ProviderHttp:
+        """Asks the identity provider."""
+        return ProviderHttp(self.now, self.provider_transport, self.monotonic)
+
+    @cached_property
+    def admission(self) -> Admission:
+        """Says who may enter."""
+        settings = self.settings
+        return Admission(
+            provider=settings.identity,
+            records=self.records,
+            owners=self.owners,
+            now=self.now,
+            allow_list=AllowList.of(settings.allowed_emails, settings.allowed_domains, settings.allowed_uids),
+            is_open=settings.open_sign_up,
+        )
+
+    @cached_property
+    def renewal(self) -> Renewal:
+        """Asks the provider about owners while they are away."""
+        server = self.authorization_server
+        return Renewal(
+            provider=self.identity,
+            credentials=Credentials(self.records, self.state_key, self.now),
+            admission=self.admission,
+            records=self.records,
+            now=self.now,
+            end_logins=partial(end_logins, server),
+            end_access=partial(end_access, server),
+        )
+
+    def _firebase(self) -> FirebaseProvider:
+        settings = self.settings
+        sdk_urls = own_sdk_urls() if settings.firebase_sdk == "own" else cdn_sdk_urls()
+        if not sdk_urls:
+            problem = "the SDK's files are not here: run `make firebase-sdk`, or set it to cdn"
+            raise SettingsError([f"VADEMECUM_FIREBASE_SDK: {problem}"])
+        project = FirebaseProject(
+            id=settings.firebase_project,
+            api_key=settings.firebase_api_key,
+            auth_domain=settings.firebase_auth_domain,
+            methods=settings.firebase_methods,
+            emulator_host=settings.firebase_auth_emulator_host,
+        )
+        is_set_up = self.admission.is_set_up
+        return FirebaseProvider(project, self.records, self.now, self.provider_http, is_set_up, sdk_urls)
+
+    def _oidc(self) -> OidcProvider:
+        settings = self.settings
+        secret = settings.oidc_client_secret
+        client = OidcClient(
+            issuer=settings.oidc_issuer or "",
+            client_id=settings.oidc_client_id,
+            client_secret=secret.get_secret_value() if secret else None,
+            name=settings.oidc_name,
+            prompt=settings.oidc_prompt,
+            redirect_uri=settings.public_url + CALLBACK_PATH,
+        )
+        is_set_up = self.admission.is_set_up
+        return OidcProvider(client, self.records, self.state_key, self.now, self.provider_http, is_set_up)
 
 
 def create_app(parts: Vademecum) -> Starlette:
@@ -201,6 +286,8 @@ def create_app(parts: Vademecum) -> Starlette:
     settings, server = parts.settings, parts.authorization_server
     # A wrong state key ends the start, not somebody's login later.
     server.keys.ring()
+    server.renew_identity = parts.renewal.renew
+    parts.renewal.end_strangers()
     challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)
     sessions = McpServer(
         engine=parts.engine,
@@ -262,6 +349,7 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
             await run_in_threadpool(parts.activity.flush)
+            await run_in_threadpool(parts.provider_http.close)
 
     return lifespan
 
@@ -276,6 +364,7 @@ def page_context(parts: Vademecum) -> PageContext:
         provider=parts.identity,
         deletion=parts.deletion,
         public_texts=public_texts(parts.settings),
+        admission=parts.admission,
         state_key=parts.state_key,
         public_url=parts.settings.public_url,
         now=parts.now,

@@ -9,7 +9,7 @@ import binascii
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,9 +28,13 @@ from pydantic import (
     model_validator,
 )
 
+from connector.unsafe_settings import UnsafeSettings, find_problems
+
 PREFIX = "VADEMECUM_"
 FIRESTORE_EMULATOR = "FIRESTORE_EMULATOR_HOST"
 """The one variable of another's that matters here."""
+FOREIGN_NAMES = {"FIREBASE_AUTH_EMULATOR_HOST": "firebase_auth_emulator_host"}
+"""What Google's own tools call it; ignoring it silently would be no safer than obeying it."""
 STATE_KEY_BYTES = 32
 MAX_DIMENSIONS = 2048
 """What Firestore can index; the same everywhere, so that an installation can move."""
@@ -74,6 +79,16 @@ def _service_url(value: str) -> str:
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("must be https, except on this machine (127.0.0.1, localhost, ::1)")
     return value.strip().rstrip("/")
+
+
+def _issuer(value: str) -> str:
+    """An OpenID issuer, kept byte for byte: it is compared with what the issuer says of itself."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a URL such as https://accounts.google.com")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("must be https, except on this machine (127.0.0.1, localhost, ::1)")
+    return value
 
 
 def _words(value: Any) -> Any:
@@ -151,6 +166,8 @@ Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 Lifetime = Annotated[timedelta, BeforeValidator(_seconds)]
 """Given in seconds."""
 Origins = Annotated[tuple[Origin, ...], BeforeValidator(_words)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+FirebaseMethod = Literal["google", "password"]
 
 
 class Settings(BaseModel):
@@ -166,7 +183,24 @@ class Settings(BaseModel):
     store: Literal["sqlite", "firestore"] = "sqlite"
     firestore_project: str = ""
     firestore_database: str = "(default)"
-    identity: Literal["passphrase"] = "passphrase"
+    identity: Literal["passphrase", "firebase", "oidc"] = "passphrase"
+    allowed_emails: Words = ()
+    allowed_uids: Words = ()
+    allowed_domains: Words = ()
+    open_sign_up: bool = False
+    firebase_project: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]{2,62})?$")
+    firebase_api_key: str = Field(default="", pattern=r"^[A-Za-z0-9_-]*$")
+    firebase_auth_domain: str = Field(default="", pattern=r"^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?)?$")
+    firebase_methods: Annotated[tuple[FirebaseMethod, ...], BeforeValidator(_words)] = ("google", "password")
+    firebase_sdk: Literal["own", "cdn"] = "own"
+    firebase_auth_emulator_host: str = Field(
+        default="", pattern=r"^([A-Za-z0-9.-]+|\[[0-9a-f:]+\])?(:[0-9]+)?$"
+    )
+    oidc_issuer: Annotated[str, AfterValidator(_issuer)] | None = None
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr | None = None
+    oidc_name: str = ""
+    oidc_prompt: Words = ()
     embedder: Literal["local", "gemini", "openai", "none"] = "local"
     embedding_model: str | None = None
     embedding_dimensions: int | None = Field(default=None, ge=1, le=MAX_DIMENSIONS)
@@ -196,30 +230,9 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="after")
-    def _plain_http_stays_on_this_machine(self) -> "Settings":
-        if not self.is_https and not is_loopback(self.host):
-            raise ValueError("HOST listens beyond this machine, so PUBLIC_URL must be an https address")
-        return self
-
-    @model_validator(mode="after")
-    def _gemini_can_be_reached(self) -> "Settings":
-        uses_gemini = self.embedder == "gemini" or self.language_model is not None
-        if uses_gemini and self.gemini_api_key is None and self.gemini_project is None:
-            raise ValueError("Gemini needs GEMINI_API_KEY, or GEMINI_PROJECT for Vertex AI")
-        return self
-
-    @model_validator(mode="after")
-    def _a_model_of_the_embedder(self) -> "Settings":
-        if self.embedder in ("local", "none") and (self.embedding_model or self.embedding_dimensions):
-            raise ValueError(
-                "EMBEDDING_MODEL and EMBEDDING_DIMENSIONS are for the embedders gemini and openai"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _firestore_is_in_a_project(self) -> "Settings":
-        if self.store == "firestore" and not self.firestore_project:
-            raise ValueError("STORE is firestore, so FIRESTORE_PROJECT must name its Google Cloud project")
+    def _settings_are_safe_together(self) -> "Settings":
+        if problems := find_problems(self):
+            raise UnsafeSettings(problems)
         return self
 
     @model_validator(mode="after")
@@ -232,6 +245,11 @@ class Settings(BaseModel):
     def is_https(self) -> bool:
         """Whether the public URL is https, so that cookies are `Secure` and pages send HSTS."""
         return self.public_url.startswith("https://")
+
+    @property
+    def is_on_this_machine_only(self) -> bool:
+        """Whether nobody else can reach the server: both its address and where it listens are loopback."""
+        return is_loopback(urlsplit(self.public_url).hostname or "") and is_loopback(self.host)
 
     @property
     def resource(self) -> str:
@@ -257,16 +275,42 @@ class Settings(BaseModel):
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            problems += [_problem(detail["loc"], detail["msg"]) for detail in error.errors()]
-        else:
-            # Google's client obeys this variable whoever has set it, and an emulator knows no passwords.
-            if environ.get(FIRESTORE_EMULATOR) and not is_loopback(
-                urlsplit(settings.public_url).hostname or ""
-            ):
-                problems.append(f"{FIRESTORE_EMULATOR}: an emulator serves this machine only, not PUBLIC_URL")
+            problems += _problems(error)
+            bad = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+            problems += cls._further_problems({name: values[name] for name in values.keys() - bad}, bad)
+        # Google's client obeys this variable whoever has set it, and an emulator knows no passwords.
+        if environ.get(FIRESTORE_EMULATOR) and not _is_for_this_machine(values.get("public_url")):
+            problems.append(f"{FIRESTORE_EMULATOR}: an emulator serves this machine only, not PUBLIC_URL")
         if problems:
             raise SettingsError(problems)
         return settings
+
+    @classmethod
+    def _further_problems(cls, values: dict[str, Any], bad: set[str]) -> list[str]:
+        """What is unsafe among the settings that could be read, where some could not."""
+        try:
+            if bad:
+                cls.model_validate(values)
+        except ValidationError as error:
+            return _problems(error, bad)
+        return []
+
+
+def _is_for_this_machine(public_url: str | None) -> bool:
+    """Whether a public URL as it was given, or the default one, is this machine's."""
+    return public_url is None or is_loopback(urlsplit(public_url.strip()).hostname or "")
+
+
+def _problems(error: ValidationError, left_out: Collection[str] = ()) -> list[str]:
+    """One line for each; without what depends on settings that are already known to be wrong."""
+    found = []
+    for detail in error.errors():
+        unsafe = detail.get("ctx", {}).get("error")
+        if isinstance(unsafe, UnsafeSettings):
+            found += [problem.text for problem in unsafe.problems if not problem.fields & {*left_out}]
+        else:
+            found.append(_problem(detail["loc"], detail["msg"]))
+    return found
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:
@@ -280,6 +324,7 @@ def _collect(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """The raw values by field name, and the problems met while gathering them."""
     values: dict[str, Any] = {}
     problems: list[str] = []
+    values |= {field: environ[name] for name, field in FOREIGN_NAMES.items() if environ.get(name)}
     sources = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
     if directory := environ.get("CREDENTIALS_DIRECTORY"):
         for path in sorted(Path(directory).glob(f"{PREFIX}*")):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from connector import logs
 from connector.app import Vademecum, create_app
 from connector.commands.output import open_installation
-from connector.identity.setup import issue_setup_link
+from connector.identity.setup_links import issue_setup_link
 from connector.wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,9 @@ def _greet(parts: Vademecum) -> None:
     )
     if parts.identity.is_set_up():
         return
-    if sys.stderr.isatty():
-        link = issue_setup_link(parts.identity, None, parts.settings.public_url)
+    owners = [owner.id for owner in parts.owners.list() if not parts.admission.is_removed(owner.id)]
+    if sys.stderr.isatty() and len(owners) < 2:
+        link = issue_setup_link(parts.identity, next(iter(owners), None), parts.settings.public_url)
         typer.echo(
             f"\n  Nobody owns this server yet. Open this link once, within 24 hours:\n\n  {link}\n", err=True
         )

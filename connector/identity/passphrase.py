@@ -37,6 +37,7 @@ class PassphraseProvider:
     """Knows owners by their passphrases; with several owners the form asks for the account's name too."""
 
     name = "passphrase"
+    is_renewable = False
     form_template = "providers/passphrase.html"
 
     def __init__(
@@ -86,6 +87,10 @@ class PassphraseProvider:
             raise SignInRefused
         self._slow_down.succeeded(counter)
         return Identity(self.name, ISSUER, account.record["subject"], account.owner.label)
+
+    def renew(self, identity: Identity) -> Identity:
+        """A passphrase is checked at sign-in only."""
+        return identity
 
     def _accounts(self) -> list[_Account]:
         """Owners with a passphrase; a handful at most, they share one machine."""

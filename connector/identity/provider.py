@@ -1,9 +1,11 @@
 """What the sign-in page needs of an identity provider."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from oauth.records import Records
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,10 @@ class Identity:
     subject: str
     label: str
     """How the account is shown to its owner; never used to find anything."""
+    verified_email: str = ""
+    """The e-mail address that the provider vouches for; empty when it does not."""
+    refresh_token: str | None = field(default=None, repr=False)
+    """What asks the provider later whether the account still lives; None where it gives no such thing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,11 @@ class Browser:
 class SignInRefused(Exception):
     """The credential was wrong. The page says so without telling what exactly was wrong."""
 
+    def __init__(self, alert: Literal["refused", "not_accepted"] = "refused") -> None:
+        """Args: `alert` is "refused" for what a person typed, else "not_accepted"."""
+        super().__init__(alert)
+        self.alert = alert
+
 
 class SignInDelayed(Exception):
     """Too many failures: nothing was checked; try again after `retry_after`."""
@@ -37,10 +48,26 @@ class SignInDelayed(Exception):
         self.retry_after = retry_after
 
 
+class ProviderUnavailable(Exception):
+    """The provider does not answer as it should. Nothing is lost; the same may do in `retry_after`."""
+
+    def __init__(self, retry_after: timedelta = timedelta(seconds=10)) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
+class AccountEnded(Exception):
+    """The provider says that the account, or the sign-in that it once accepted, is no longer good."""
+
+
 class IdentityProvider(Protocol):
     """Turns what its part of the sign-in form sent into an identity. Synchronous, for a worker thread."""
 
     name: str
+    records: Records
+    now: Callable[[], datetime]
+    is_renewable: bool
+    """Whether it can be asked later if the account still lives."""
     form_template: str
     """The fields of its sign-in form, included by the sign-in page."""
 
@@ -56,4 +83,13 @@ class IdentityProvider(Protocol):
         Raises:
             SignInRefused: wrong credential.
             SignInDelayed: too many wrong ones of late.
+            ProviderUnavailable: it could not be checked now.
+        """
+
+    def renew(self, identity: Identity) -> Identity:
+        """The same person as the provider describes them now, with the refresh token to use next.
+
+        Raises:
+            AccountEnded: disabled, deleted or signed out there.
+            ProviderUnavailable: nothing has changed.
         """

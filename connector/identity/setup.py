@@ -1,39 +1,20 @@
-"""How a passphrase comes to be: a command on the server, or a link that works once.
+"""How a passphrase comes to be: a command on the server, or a setup link."""
 
-The link's token is random and only its digest is kept. Looking at the page spends nothing (mail scanners and
-link previews look); setting the passphrase does.
-"""
-
-import hashlib
 import secrets
-from datetime import timedelta
 
+from connector.identity.admission import REMOVED_KIND
 from connector.identity.passphrase import ISSUER, KIND, PassphraseProvider
+from connector.identity.setup_links import SetupLink, SetupLinks, SetupLinkSpent, digest
 from connector.pages.sessions import Sessions
 from oauth.records import NEVER
 
-LINK_KIND = "setup_link"
-LINK_LIFETIME = timedelta(hours=24)
 FIRST_SUBJECT = "owner"
 FIRST_LABEL = "Owner"
 
 
-class SetupLinkSpent(Exception):
-    """The link was used, has expired, or never was; or the server has got its first owner meanwhile."""
-
-
-def issue_setup_link(provider: PassphraseProvider, owner: str | None, public_url: str) -> str:
-    """A link that sets this owner's passphrase once, within 24 hours; None means the first owner."""
-    token = secrets.token_urlsafe(32)
-    expires_at = provider.now() + LINK_LIFETIME
-    provider.records.create(LINK_KIND, _digest(token), {"owner": owner or ""}, expires_at)
-    return f"{public_url}/setup/{token}"
-
-
 def is_setup_link(provider: PassphraseProvider, token: str) -> bool:
     """Whether the link would still work."""
-    link = provider.records.get(LINK_KIND, _digest(token))
-    return link is not None and (link["owner"] != "" or not provider.is_set_up())
+    return _is_good(provider, _links(provider).find(digest(token)))
 
 
 def redeem_setup_link(provider: PassphraseProvider, token: str, passphrase: str) -> str:
@@ -44,13 +25,14 @@ def redeem_setup_link(provider: PassphraseProvider, token: str, passphrase: str)
         SetupLinkSpent: nothing was set.
     """
     hashed = provider.hash(passphrase)
-    link = provider.records.take(LINK_KIND, _digest(token))
-    if link is None:
+    link = _links(provider).take(digest(token))
+    if link is None or not _is_good(provider, link):
         raise SetupLinkSpent
-    if link["owner"]:
-        return _replace(provider, link["owner"], hashed)
-    owner = _first_owner(provider)
-    value = {"owner": owner, "subject": FIRST_SUBJECT, "hash": hashed}
+    if link.owner:
+        return _replace(provider, link.owner, hashed)
+    subject = secrets.token_hex(16) if link.new_owner else _first_subject(provider)
+    owner = provider.owners.create(provider.name, ISSUER, subject, link.new_owner or FIRST_LABEL).id
+    value = {"owner": owner, "subject": subject, "hash": hashed}
     # Two links for the first owner may race: whoever creates the record is the owner.
     if not provider.records.create(KIND, owner, value, NEVER):
         raise SetupLinkSpent
@@ -69,7 +51,30 @@ def set_passphrase(provider: PassphraseProvider, owner: str | None, passphrase: 
 
 def _first_owner(provider: PassphraseProvider) -> str:
     """The same one however often it is made."""
-    return provider.owners.create(provider.name, ISSUER, FIRST_SUBJECT, FIRST_LABEL).id
+    return provider.owners.create(provider.name, ISSUER, _first_subject(provider), FIRST_LABEL).id
+
+
+def _first_subject(provider: PassphraseProvider) -> str:
+    """The same always, so that two who race for it make one owner; another only once that one was removed."""
+    first = provider.owners.find(provider.name, ISSUER, FIRST_SUBJECT)
+    is_removed = first is not None and _is_removed(provider, first.id)
+    return secrets.token_hex(16) if is_removed else FIRST_SUBJECT
+
+
+def _is_good(provider: PassphraseProvider, link: SetupLink | None) -> bool:
+    if link is None:
+        return False
+    if link.owner:
+        return not _is_removed(provider, link.owner)
+    return bool(link.new_owner) or not provider.is_set_up()
+
+
+def _is_removed(provider: PassphraseProvider, owner: str) -> bool:
+    return provider.records.get(REMOVED_KIND, owner) is not None
+
+
+def _links(provider: PassphraseProvider) -> SetupLinks:
+    return SetupLinks(provider.records, provider.now)
 
 
 def _subject(provider: PassphraseProvider, owner: str) -> str:
@@ -93,7 +98,3 @@ def _replace(provider: PassphraseProvider, owner: str, hashed: str) -> str:
             break
     Sessions(provider.records, provider.now).end_all(owner)
     return owner
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,7 +9,10 @@ from jinja2 import Environment
 from starlette.requests import Request
 
 from connector.deletion import AccountDeletion
+from connector.identity.admission import Admission
+from connector.identity.credentials import Credentials
 from connector.identity.provider import IdentityProvider
+from connector.identity.setup_links import SetupLinks
 from connector.pages import csrf
 from connector.pages.cookies import BrowserCookie
 from connector.pages.decisions import Decisions
@@ -34,6 +37,7 @@ class PageContext:
     engine: Engine
     provider: IdentityProvider
     deletion: AccountDeletion
+    admission: Admission
     state_key: bytes = field(repr=False)
     public_url: str
     now: Callable[[], datetime]
@@ -67,6 +71,16 @@ class PageContext:
     def sessions(self) -> Sessions:
         """Who is signed in."""
         return Sessions(self.records, self.now)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """How owners last signed in."""
+        return Credentials(self.records, self.state_key, self.now)
+
+    @cached_property
+    def setup_links(self) -> SetupLinks:
+        """Links that let somebody in once."""
+        return SetupLinks(self.records, self.now)
 
     @cached_property
     def decisions(self) -> Decisions:

@@ -9,7 +9,6 @@ CONTENT_SECURITY_POLICY = (
     "base-uri 'none'; frame-ancestors 'none'"
 )
 _ALWAYS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -20,13 +19,20 @@ _ALWAYS = {
 HSTS = "max-age=31536000"
 
 
-def harden(headers: MutableHeaders, *, is_https: bool, is_opened_by_clients: bool) -> None:
+def harden(
+    headers: MutableHeaders,
+    *,
+    is_https: bool,
+    is_opened_by_clients: bool,
+    policy: str = CONTENT_SECURITY_POLICY,
+) -> None:
     """Adds them, to redirects and errors as well.
 
     Several clients open the authorization pages in a popup and await `postMessage` from their own callback
     in it; `Cross-Origin-Opener-Policy: same-origin` would cut that popup off for good.
     """
     headers.update(_ALWAYS)
+    headers["Content-Security-Policy"] = policy
     headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if is_opened_by_clients else "same-origin"
     if is_https:
         headers["Strict-Transport-Security"] = HSTS

@@ -100,6 +100,9 @@ class Page:
     prepare: Preparation | None = None
     limit: Limit | None = None
     is_opened_by_clients: bool = False
+    policy: str = headers.CONTENT_SECURITY_POLICY
+    stale: Handler | None = None
+    """Answers a form of ours whose token is out of date, for somebody signed in; it must change nothing."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -123,6 +126,7 @@ class Page:
             response.headers,
             is_https=self.context.is_https,
             is_opened_by_clients=self.is_opened_by_clients,
+            policy=self.policy,
         )
         await response(scope, receive, send)
 
@@ -144,10 +148,11 @@ class Page:
         """Everything that touches a record, in one worker thread."""
         context = self.context
         presented = context.cookie.read(request.headers)
-        if request.method == "POST" and self.form is not None:
-            self._check_form(request, presented, form)
         session = context.sessions.find(presented) if presented else None
         owner = _owner(context, session)
+        if request.method == "POST" and self.form is not None and not self._is_good(request, presented, form):
+            is_stale = owner is not None and csrf.is_same_origin(request.headers, context.public_url)
+            handler = self.stale if self.stale is not None and is_stale else _refuse_form
         visit = Visit(
             context=context,
             path=request.path_params,
@@ -172,13 +177,16 @@ class Page:
         except PageError as error:
             return visit.render("error.html", _shown(error), error.status, error.headers)
 
-    def _check_form(self, request: Request, cookie: str | None, form: Parameters) -> None:
+    def _is_good(self, request: Request, cookie: str | None, form: Parameters) -> bool:
         purpose = f"{self.form}:{forms.first(form, REQUEST)}"
         token = forms.first(form, csrf.FIELD)
         is_ours = cookie is not None and csrf.is_token(self.context.csrf_key, cookie, purpose, token)
-        if not is_ours or not csrf.is_same_origin(request.headers, self.context.public_url):
+        is_same_origin = csrf.is_same_origin(request.headers, self.context.public_url)
+        if not is_ours or not is_same_origin:
             log.warning("form.refused", extra={"form": self.form, "token_is_good": is_ours})
-            raise PageError(403, "forged")
+        if cookie is None and is_same_origin:
+            raise PageError(403, "no_cookie")
+        return is_ours and is_same_origin
 
     @property
     def _allowed(self) -> str:
@@ -198,6 +206,10 @@ class Page:
 
 def _shown(error: PageError) -> Mapping[str, object]:
     return {"problem": error.problem, "detail": error.detail}
+
+
+def _refuse_form(visit: Visit) -> Response:
+    raise PageError(403, "forged")
 
 
 def _owner(context: PageContext, session: Session | None) -> Owner | None:

@@ -26,6 +26,8 @@ class Pending:
     request: AuthorizationRequest | None
     path: str
     """Where signing in leads to; one of our own paths, made here."""
+    setup_link: str = ""
+    """The key of the setup link that signing in spends, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,19 @@ class PendingMatters:
         """Keeps the way to a page until somebody has signed in."""
         return self._open(secrets.token_urlsafe(24), browser, None, path)
 
+    def open_setup(self, browser: str, setup_link: str, path: str) -> Pending:
+        """Keeps the key of a setup link until somebody has signed in by it."""
+        return self._open(secrets.token_urlsafe(24), browser, None, path, setup_link)
+
     def _open(
-        self, pending_id: str, browser: str, request: AuthorizationRequest | None, path: str
+        self,
+        pending_id: str,
+        browser: str,
+        request: AuthorizationRequest | None,
+        path: str,
+        setup_link: str = "",
     ) -> Pending:
-        pending = Pending(pending_id, browser, self.now() + LIFETIME, request, path)
+        pending = Pending(pending_id, browser, self.now() + LIFETIME, request, path, setup_link)
         self.records.create(KIND, pending_id, _value(pending), pending.expires_at)
         return pending
 
@@ -73,11 +84,17 @@ def _value(pending: Pending) -> Value:
         "expires_at": pending.expires_at.isoformat(),
         "request": pending.request.to_value() if pending.request else None,
         "path": pending.path,
+        "setup_link": pending.setup_link,
     }
 
 
 def _parse(pending_id: str, value: Value) -> Pending:
     request = AuthorizationRequest.from_value(value["request"]) if value["request"] else None
     return Pending(
-        pending_id, value["browser"], datetime.fromisoformat(value["expires_at"]), request, value["path"]
+        pending_id,
+        value["browser"],
+        datetime.fromisoformat(value["expires_at"]),
+        request,
+        value["path"],
+        value["setup_link"],
     )

@@ -2,14 +2,20 @@
 
 from starlette.routing import BaseRoute, Route
 
+from connector.identity.firebase import FirebaseProvider
+from connector.identity.oidc import OidcProvider
 from connector.identity.passphrase import PassphraseProvider
 from connector.pages import (
     account,
     authorize,
     consent,
+    firebase,
+    headers,
     home,
     memories,
+    oidc,
     setup,
+    setup_account,
     sign_in,
     site_files,
     static,
@@ -33,7 +39,15 @@ def routes(context: PageContext) -> list[BaseRoute]:
             limit=context.limit,
             is_opened_by_clients=True,
         ),
-        "/sign-in": Page(context, sign_in.show, sign_in.send, "sign-in", is_opened_by_clients=True),
+        "/sign-in": Page(
+            context,
+            sign_in.show,
+            sign_in.send,
+            "sign-in",
+            is_opened_by_clients=True,
+            policy=_sign_in_policy(context),
+            stale=sign_in.stale,
+        ),
         "/consent": Page(context, consent.show, consent.send, "consent", is_opened_by_clients=True),
     }
     pages = flow | {
@@ -52,8 +66,23 @@ def routes(context: PageContext) -> list[BaseRoute]:
     if isinstance(context.provider, PassphraseProvider):
         show, send = setup.pages(context.provider)
         pages["/setup/{token}"] = Page(context, show, send, "setup")
+    else:
+        pages["/setup/{token}"] = Page(context, setup_account.show, limit=context.limit)
+    if isinstance(context.provider, OidcProvider):
+        begin, come_back = oidc.pages(context.provider)
+        pages["/login/oidc"] = Page(
+            context, post=begin, form="sign-in", limit=context.limit, is_opened_by_clients=True
+        )
+        pages["/login/oidc/callback"] = Page(context, come_back, is_opened_by_clients=True)
     return [
         *(Route(path, page) for path, page in pages.items()),
         *(file.route for file in static.load()),
         *site_files.routes(context),
     ]
+
+
+def _sign_in_policy(context: PageContext) -> str:
+    """Only where Firebase signs in does a page run scripts, and only that page."""
+    if isinstance(context.provider, FirebaseProvider):
+        return firebase.content_security_policy(context.provider.project)
+    return headers.CONTENT_SECURITY_POLICY

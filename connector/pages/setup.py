@@ -7,7 +7,8 @@ from collections.abc import Callable
 from starlette.responses import Response
 
 from connector.identity.passphrase import MAX_CHARACTERS, MIN_CHARACTERS, PassphraseProvider
-from connector.identity.setup import SetupLinkSpent, is_setup_link, redeem_setup_link
+from connector.identity.setup import is_setup_link, redeem_setup_link
+from connector.identity.setup_links import SetupLinkSpent
 from connector.pages.errors import PageError
 from connector.pages.forms import first
 from connector.pages.page import Visit, redirect

@@ -10,7 +10,11 @@ from starlette.routing import Route
 
 # Beside the packages, in a checkout and in an installed wheel alike.
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
-_MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 """Others, `favicon.ico`, have an address that cannot change with them."""
 _HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
@@ -46,9 +50,10 @@ class StaticFile:
 
 
 def load() -> tuple[StaticFile, ...]:
-    """All of them."""
+    """All of them, by their path below `templates/static`."""
+    directory = TEMPLATES / "static"
     return tuple(
-        StaticFile(path.name, _MEDIA_TYPES[path.suffix], path.read_bytes())
-        for path in sorted((TEMPLATES / "static").iterdir())
+        StaticFile(path.relative_to(directory).as_posix(), _MEDIA_TYPES[path.suffix], path.read_bytes())
+        for path in sorted(directory.rglob("*"))
         if path.suffix in _MEDIA_TYPES
     )

@@ -74,7 +74,7 @@ def page(chromium: Browser, server: Server) -> Iterator[Page]:
 class LoopbackClient:
     """A client program: registers, opens the browser, waits for the code on a port of its own."""
 
-    server: Server
+    server_url: str
     page: str = "<title>Connected</title><h1>You may close this window</h1>"
     delay: float = 0
     answers: list[dict[str, str]] = field(default_factory=list)
@@ -108,7 +108,7 @@ class LoopbackClient:
         self.origin = f"http://127.0.0.1:{self.listener.server_port}"
         self.redirect_uri = f"{self.origin}/callback"
         body = {"client_name": "Test program", "redirect_uris": [self.redirect_uri]}
-        self.client_id = httpx2.post(f"{self.server.url}/register", json=body).json()["client_id"]
+        self.client_id = httpx2.post(f"{self.server_url}/register", json=body).json()["client_id"]
 
     def close(self) -> None:
         self.listener.shutdown()
@@ -117,7 +117,7 @@ class LoopbackClient:
     @property
     def authorization_url(self) -> str:
         challenge = base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).decode()
-        return f"{self.server.url}/authorize?" + urlencode(
+        return f"{self.server_url}/authorize?" + urlencode(
             {
                 "response_type": "code",
                 "client_id": self.client_id,
@@ -138,12 +138,22 @@ class LoopbackClient:
             "client_id": self.client_id,
             "code_verifier": self.verifier,
         }
-        tokens: dict[str, Any] = httpx2.post(f"{self.server.url}/token", data=form).json()
+        tokens: dict[str, Any] = httpx2.post(f"{self.server_url}/token", data=form).json()
         return tokens
+
+    def refresh(self, tokens: dict[str, Any]) -> dict[str, Any]:
+        """What the server says to the refresh token."""
+        form = {
+            "grant_type": "refresh_token",
+            "refresh_token": tokens["refresh_token"],
+            "client_id": self.client_id,
+        }
+        answer: dict[str, Any] = httpx2.post(f"{self.server_url}/token", data=form).json()
+        return answer
 
 
 @pytest.fixture
 def client(server: Server) -> Iterator[LoopbackClient]:
-    client = LoopbackClient(server)
+    client = LoopbackClient(server.url)
     yield client
     client.close()

@@ -22,7 +22,7 @@ def test_a_person_signs_in_and_allows(page: Page, client: LoopbackClient) -> Non
     page.get_by_role("checkbox", name="Save and change").uncheck()
     page.get_by_role("button", name="Allow", exact=True).click()
     page.wait_for_url(f"{client.origin}/callback?*")
-    assert (client.answers[0]["state"], client.answers[0]["iss"]) == ("opaque", client.server.url)
+    assert (client.answers[0]["state"], client.answers[0]["iss"]) == ("opaque", client.server_url)
     assert client.redeem()["scope"] == "memory:read"
 
 

@@ -148,3 +148,72 @@ def test_an_emulator_serves_no_public_address() -> None:
     assert Settings.from_env(emulator).store == "sqlite"
     with pytest.raises(SettingsError, match="FIRESTORE_EMULATOR_HOST"):
         Settings.from_env({**emulator, "VADEMECUM_PUBLIC_URL": "https://memory.example.org"})
+
+
+@pytest.mark.threat("FB-04")
+@pytest.mark.parametrize("name", ["FIREBASE_AUTH_EMULATOR_HOST", "VADEMECUM_FIREBASE_AUTH_EMULATOR_HOST"])
+@pytest.mark.parametrize(
+    ("public_url", "host"),
+    [("https://memory.example.org", "127.0.0.1"), ("https://localhost", "0.0.0.0")],  # noqa: S104
+)
+def test_the_emulator_is_refused_where_others_reach_the_server(name: str, public_url: str, host: str) -> None:
+    environ = {name: "127.0.0.1:9099", "VADEMECUM_PUBLIC_URL": public_url, "VADEMECUM_HOST": host}
+    for identity in ("passphrase", "firebase"):
+        with pytest.raises(SettingsError) as caught:
+            Settings.from_env(environ | {"VADEMECUM_IDENTITY": identity})
+        assert any("unsigned tokens" in problem for problem in caught.value.problems)
+    assert Settings.from_env({name: "127.0.0.1:9099"}).firebase_auth_emulator_host == "127.0.0.1:9099"
+
+
+@pytest.mark.threat("FB-04")
+def test_an_issuer_without_tls_is_refused_beyond_this_machine() -> None:
+    given = {"identity": "oidc", "oidc_client_id": "x"}
+    assert problems_of(**given, oidc_issuer="http://idp.example.org")
+    assert Settings.from_env(
+        {
+            "VADEMECUM_IDENTITY": "oidc",
+            "VADEMECUM_OIDC_CLIENT_ID": "x",
+            "VADEMECUM_OIDC_ISSUER": "http://127.0.0.1:9000/realms/home",
+        }
+    ).oidc_issuer
+
+
+@pytest.mark.threat("FB-04")
+def test_every_unsafe_combination_is_reported_at_once_beside_every_bad_value() -> None:
+    problems = problems_of(
+        port="x",
+        identity="firebase",
+        public_url="https://memory.example.org",
+        firebase_auth_emulator_host="127.0.0.1:9099",
+        allowed_emails="ana@example.org nobody",
+        allowed_domains="gmail.com, localhost",
+        open_sign_up="true",
+    )
+    assert [problem.split(":")[0] for problem in problems] == [
+        "VADEMECUM_PORT",
+        "FIREBASE_AUTH_EMULATOR_HOST",
+        "VADEMECUM_FIREBASE_PROJECT",
+        "VADEMECUM_OPEN_SIGN_UP",
+        "VADEMECUM_ALLOWED_EMAILS",
+        "VADEMECUM_ALLOWED_DOMAINS",
+        "VADEMECUM_ALLOWED_DOMAINS",
+    ]
+
+
+def test_what_depends_on_a_bad_value_is_not_reported_on_top() -> None:
+    assert [problem.split(":")[0] for problem in problems_of(identity="ldap", open_sign_up="true")] == [
+        "VADEMECUM_IDENTITY"
+    ]
+    assert [problem.split(":")[0] for problem in problems_of(public_url="http://x.example", host="::")] == [
+        "VADEMECUM_PUBLIC_URL"
+    ]
+
+
+def test_lists_of_people_need_a_provider_that_knows_them() -> None:
+    problems = problems_of(allowed_emails="ana@example.org", allowed_uids="x", open_sign_up="true")
+    assert len([problem for problem in problems if "no effect with passphrases" in problem]) == 3
+    assert problems_of(identity="oidc") == [
+        "VADEMECUM_OIDC_ISSUER: must be set when IDENTITY is oidc",
+        "VADEMECUM_OIDC_CLIENT_ID: must be set when IDENTITY is oidc",
+    ]
+    assert problems_of(identity="firebase", firebase_project="p-1", firebase_api_key="k", firebase_methods="")

@@ -77,7 +77,7 @@ def settings(tmp_path: Path, store: Literal["sqlite", "firestore"]) -> Settings:
 @pytest.fixture
 def parts(settings: Settings, clock: Clock, web: Web) -> Iterator[Vademecum]:
     parts = Vademecum(settings, clock, clock.monotonic, web.fetcher())
-    set_passphrase(parts.identity, None, PASSPHRASE)
+    set_passphrase(parts.passphrases, None, PASSPHRASE)
     yield parts
     parts.database.close()
 

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from connector.deletion import AccountDeletion
+from connector.identity.admission import Admission
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.setup import set_passphrase
 from connector.limits import MatterLimit
@@ -152,6 +153,7 @@ class Stand:
                 self.server, self.owners, FileTombstones(self.path), self.path, self.clock
             ),
             public_texts=self.public_texts,
+            admission=Admission(self.provider.name, self.records, self.owners, self.clock),
             state_key=STATE_KEY,
             public_url=self.issuer,
             now=self.clock,

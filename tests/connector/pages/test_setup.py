@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from connector.identity.setup import issue_setup_link
+from connector.identity.setup_links import issue_setup_link
 from tests.connector.pages.stand import PASSPHRASE, Person, Stand
 
 NEW = "an entirely new passphrase"
