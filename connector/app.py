@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -33,11 +32,12 @@ from connector.activity import Activity
 from connector.deletion import AccountDeletion
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, sweep_what_has_expired
-from connector.identity.admission import Admission, AllowList
+from connector.identity.admission import Admission
+from connector.identity.configured import allow_list, firebase_project, firebase_sdk_urls, oidc_client
 from connector.identity.credentials import Credentials
 from connector.identity.ending import end_access, end_logins
-from connector.identity.firebase import FirebaseProject, FirebaseProvider
-from connector.identity.oidc import CALLBACK_PATH, OidcClient, OidcProvider
+from connector.identity.firebase import FirebaseProvider
+from connector.identity.oidc import OidcProvider
 from connector.identity.passphrase import PassphraseProvider
 from connector.identity.provider import IdentityProvider
 from connector.identity.provider_http import ProviderHttp
@@ -45,11 +45,10 @@ from connector.identity.renewal import Renewal
 from connector.limits import MatterLimit
 from connector.mcp_server import McpServer
 from connector.middleware import ClientAddress, HostCheck, RequestLog
-from connector.pages.firebase import cdn_sdk_urls, own_sdk_urls
-from connector.pages.public_texts import PublicTexts, TextName
+from connector.pages.public_texts import configured as configured_texts
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
-from connector.settings import Settings, SettingsError, is_loopback
+from connector.settings import Settings, SettingsError
 from connector.stores import KeptEvents, OpenDatabase, Stores, SweptRecords, open_firestore, open_sqlite
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
@@ -205,13 +204,17 @@ class Vademecum:
     @cached_property
     def identity(self) -> IdentityProvider:
         """Says who the owner is."""
-        match self.settings.identity:
+        settings, records, http = self.settings, self.records, self.provider_http
+        is_set_up = self.admission.is_set_up
+        match settings.identity:
             case "passphrase":
                 return self.passphrases
             case "firebase":
-                return self._firebase()
+                project, sdk_urls = firebase_project(settings), firebase_sdk_urls(settings)
+                return FirebaseProvider(project, records, self.now, http, is_set_up, sdk_urls)
             case "oidc":
-                return self._oidc()
+                client = oidc_client(settings)
+                return OidcProvider(client, records, self.state_key, self.now, http, is_set_up)
 
     @cached_property
     def passphrases(self) -> PassphraseProvider:
@@ -226,14 +229,13 @@ class Vademecum:
     @cached_property
     def admission(self) -> Admission:
         """Says who may enter."""
-        settings = self.settings
         return Admission(
-            provider=settings.identity,
+            provider=self.settings.identity,
             records=self.records,
             owners=self.owners,
             now=self.now,
-            allow_list=AllowList.of(settings.allowed_emails, settings.allowed_domains, settings.allowed_uids),
-            is_open=settings.open_sign_up,
+            allow_list=allow_list(self.settings),
+            is_open=self.settings.open_sign_up,
         )
 
     @cached_property
@@ -249,36 +251,6 @@ class Vademecum:
             end_logins=partial(end_logins, server),
             end_access=partial(end_access, server),
         )
-
-    def _firebase(self) -> FirebaseProvider:
-        settings = self.settings
-        sdk_urls = own_sdk_urls() if settings.firebase_sdk == "own" else cdn_sdk_urls()
-        if not sdk_urls:
-            problem = "the SDK's files are not here: run `make firebase-sdk`, or set it to cdn"
-            raise SettingsError([f"VADEMECUM_FIREBASE_SDK: {problem}"])
-        project = FirebaseProject(
-            id=settings.firebase_project,
-            api_key=settings.firebase_api_key,
-            auth_domain=settings.firebase_auth_domain,
-            methods=settings.firebase_methods,
-            emulator_host=settings.firebase_auth_emulator_host,
-        )
-        is_set_up = self.admission.is_set_up
-        return FirebaseProvider(project, self.records, self.now, self.provider_http, is_set_up, sdk_urls)
-
-    def _oidc(self) -> OidcProvider:
-        settings = self.settings
-        secret = settings.oidc_client_secret
-        client = OidcClient(
-            issuer=settings.oidc_issuer or "",
-            client_id=settings.oidc_client_id,
-            client_secret=secret.get_secret_value() if secret else None,
-            name=settings.oidc_name,
-            prompt=settings.oidc_prompt,
-            redirect_uri=settings.public_url + CALLBACK_PATH,
-        )
-        is_set_up = self.admission.is_set_up
-        return OidcProvider(client, self.records, self.state_key, self.now, self.provider_http, is_set_up)
 
 
 def create_app(parts: Vademecum) -> Starlette:
@@ -363,39 +335,13 @@ def page_context(parts: Vademecum) -> PageContext:
         engine=parts.engine,
         provider=parts.identity,
         deletion=parts.deletion,
-        public_texts=public_texts(parts.settings),
+        public_texts=configured_texts(parts.settings),
         admission=parts.admission,
         state_key=parts.state_key,
         public_url=parts.settings.public_url,
         now=parts.now,
         limit=MatterLimit(parts.monotonic).spend,
     )
-
-
-def public_texts(settings: Settings) -> PublicTexts:
-    """Who runs this server and what they say about it."""
-    own: dict[TextName, str] = {
-        "privacy": settings.privacy_text,
-        "terms": settings.terms_text,
-        "support": settings.support_text,
-    }
-    return PublicTexts(
-        operator=settings.operator,
-        contact=settings.contact,
-        services=services_used(settings),
-        own={name: text for name, text in own.items() if text},
-        own_language=settings.text_language,
-        openai_apps_challenge=settings.openai_apps_challenge,
-    )
-
-
-def services_used(settings: Settings) -> tuple[str, ...]:
-    """Who beyond this machine is sent contents and searches."""
-    services = ["Google (Gemini)"] if "gemini" in (settings.embedder, settings.language_model) else []
-    host = urlsplit(settings.openai_base_url).hostname or ""
-    if settings.embedder == "openai" and not is_loopback(host):
-        services.append(host)
-    return tuple(services)
 
 
 def health_routes(parts: Vademecum) -> list[Route]:

@@ -1,8 +1,9 @@
 """Which models the settings ask for. Each is imported only then: Google's client takes a second to load."""
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from connector.settings import Settings
+from connector.settings import Settings, is_loopback
 from store.embedders.protocol import Embedder
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ def language_model(settings: Settings) -> "GeminiModel | None":
     from store.gemini import GeminiModel
 
     return GeminiModel(_gemini(settings), settings.language_model)
+
+
+def services_used(settings: Settings) -> tuple[str, ...]:
+    """Who beyond this machine is sent contents and searches."""
+    uses_gemini = settings.embedder == "gemini" or settings.language_model is not None
+    services = ["Google (Gemini)"] if uses_gemini else []
+    host = urlsplit(settings.openai_base_url).hostname or ""
+    if settings.embedder == "openai" and not is_loopback(host):
+        services.append(host)
+    return tuple(services)
 
 
 def _gemini(settings: Settings) -> "Client":

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from connector.models import services_used
+from connector.settings import Settings
+
 TextName = Literal["privacy", "terms", "support"]
 
 
@@ -23,3 +26,20 @@ class PublicTexts:
     """The language of those texts (RFC 5646)."""
     openai_apps_challenge: str = ""
     """What `/.well-known/openai-apps-challenge` answers."""
+
+
+def configured(settings: Settings) -> PublicTexts:
+    """Who runs this server and what they say about it."""
+    own: dict[TextName, str] = {
+        "privacy": settings.privacy_text,
+        "terms": settings.terms_text,
+        "support": settings.support_text,
+    }
+    return PublicTexts(
+        operator=settings.operator,
+        contact=settings.contact,
+        services=services_used(settings),
+        own={name: text for name, text in own.items() if text},
+        own_language=settings.text_language,
+        openai_apps_challenge=settings.openai_apps_challenge,
+    )

@@ -182,7 +182,7 @@ def memory_id(installation: Server) -> str:
 
 @pytest.fixture
 def app(installation: Server) -> Iterator[LoopbackClient]:
-    client = LoopbackClient(installation)
+    client = LoopbackClient(installation.url)
     yield client
     client.close()
 

@@ -8,7 +8,8 @@ import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from connector.app import Vademecum, create_app, services_used
+from connector.app import Vademecum, create_app
+from connector.models import services_used
 from connector.pages.languages import LANGUAGES
 from connector.pages.public_texts import PublicTexts
 from connector.settings import Settings, SettingsError
