@@ -42,12 +42,14 @@ from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
+from store.backup import Backend as BackupBackend
 from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
+from store.sqlite.backup import SQLiteBackup
 
 if TYPE_CHECKING:
     from store.gemini import GeminiModel
@@ -107,6 +109,26 @@ class Vademecum:
     def database(self) -> OpenDatabase:
         """Where all of it is."""
         return self.stores.database
+
+    @property
+    def backup_backend(self) -> BackupBackend:
+        """What is backed up and restored, without opening it.
+
+        Raises:
+            StoreError: `unavailable`, for a store that is backed up by its own service.
+        """
+        match self.settings.store:
+            case "sqlite":
+                return SQLiteBackup(self.settings.database_path)
+            case "firestore":
+                said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
+                raise StoreError("unavailable", said)
+
+    @property
+    def present_state_key(self) -> bytes | None:
+        """The state key, unless there is none yet; none is made."""
+        given = self.settings.state_key
+        return state_key.find(given.get_secret_value() if given else None, self.settings.state_dir)
 
     @property
     def records(self) -> SweptRecords:
@@ -182,6 +204,7 @@ class Vademecum:
 def create_app(parts: Vademecum) -> Starlette:
     """The ASGI application."""
     settings, server = parts.settings, parts.authorization_server
+    parts.database.check()
     # A wrong state key ends the start, not somebody's login later.
     server.keys.ring()
     challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)

@@ -5,7 +5,18 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from connector.commands import clients, evaluate, ingest, keys, memories, owner, serve, spaces, tokens
+from connector.commands import (
+    backup,
+    clients,
+    evaluate,
+    ingest,
+    keys,
+    memories,
+    owner,
+    serve,
+    spaces,
+    tokens,
+)
 from connector.settings import SettingsError
 from oauth.keys import UnreadableKeys
 from store.errors import StoreError
@@ -22,6 +33,8 @@ app.command("save")(memories.save)
 app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
+app.command("restore")(backup.restore)
+app.add_typer(backup.app, name="backup")
 app.add_typer(owner.app, name="owner")
 app.add_typer(spaces.app, name="spaces")
 app.add_typer(clients.app, name="clients")

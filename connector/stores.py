@@ -28,6 +28,13 @@ class OpenDatabase(Protocol):
     def problem(self) -> str | None:
         """What keeps the database from serving; None when nothing does."""
 
+    def check(self) -> None:
+        """Looks at all of it, once, as a server starts.
+
+        Raises:
+            StoreError: `unavailable`, it is damaged.
+        """
+
     def close(self) -> None:
         """Ends every connection."""
 
