@@ -42,6 +42,7 @@ from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
+from store.archive import Archive
 from store.backup import Backend as BackupBackend
 from store.embedders.protocol import Embedder
 from store.engine import Engine
@@ -176,6 +177,17 @@ class Vademecum:
         cursor_key = hmac.digest(self.state_key, b"cursors", hashlib.sha256)
         memories = self.stores.memories
         return Engine(memories, self.embedder, self.now, cursor_key, self.model, self.model)
+
+    @property
+    def archive(self) -> Archive:
+        """Memories as they are moved from one server to another.
+
+        Raises:
+            StoreError: `unavailable`, for a store that cannot do that yet.
+        """
+        if self.stores.archive is None:
+            raise StoreError("unavailable", f"{self.settings.store} cannot export and import yet")
+        return self.stores.archive
 
     @cached_property
     def authorization_server(self) -> AuthorizationServer:

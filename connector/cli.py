@@ -9,6 +9,7 @@ from connector.commands import (
     backup,
     clients,
     evaluate,
+    exports,
     ingest,
     keys,
     memories,
@@ -33,6 +34,7 @@ app.command("save")(memories.save)
 app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
+app.command("export")(exports.export)
 app.command("restore")(backup.restore)
 app.add_typer(backup.app, name="backup")
 app.add_typer(owner.app, name="owner")

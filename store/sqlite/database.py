@@ -156,6 +156,14 @@ class Database:
         finally:
             connection.execute("ROLLBACK")
 
+    @contextmanager
+    def moment(self) -> Iterator[sqlite3.Connection]:
+        """A reader of its own for a long reading, which sees one moment throughout."""
+        with closing(self._connect()) as connection:
+            connection.execute("PRAGMA query_only=ON")
+            connection.execute("BEGIN")
+            yield connection
+
     def problem(self) -> str | None:
         """What keeps the database from serving; None when nothing does."""
         try:
