@@ -8,6 +8,7 @@ import typer
 from connector.commands import (
     backup,
     clients,
+    doctor,
     evaluate,
     exports,
     ingest,
@@ -35,6 +36,7 @@ app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
 app.command("export")(exports.export)
+app.command("doctor")(doctor.doctor)
 app.command("restore")(backup.restore)
 app.add_typer(backup.app, name="backup")
 app.add_typer(owner.app, name="owner")
