@@ -219,16 +219,8 @@ def create_app(parts: Vademecum) -> Starlette:
     parts.database.check()
     # A wrong state key ends the start, not somebody's login later.
     server.keys.ring()
-    challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)
-    sessions = McpServer(
-        engine=parts.engine,
-        owners=parts.owners,
-        activity=parts.activity,
-        challenge=challenge,
-        public_url=settings.public_url,
-        version=version("vademecum"),
-        surface=settings.tool_surface,
-    ).session_manager()
+    challenge = _challenge(parts)
+    sessions = mcp_server(parts).session_manager()
     guard = Guard(
         endpoint=sessions.asgi_app,
         access=Access(server, parts.now, parts.profiles.get),
@@ -262,6 +254,24 @@ def create_app(parts: Vademecum) -> Starlette:
     # A redirect to the other spelling of a path would be built from the request's own Host and scheme.
     app.router.redirect_slashes = False
     return app
+
+
+def mcp_server(parts: Vademecum) -> McpServer:
+    """The tools of this installation."""
+    return McpServer(
+        engine=parts.engine,
+        owners=parts.owners,
+        activity=parts.activity,
+        challenge=_challenge(parts),
+        public_url=parts.settings.public_url,
+        version=version("vademecum"),
+        surface=parts.settings.tool_surface,
+    )
+
+
+def _challenge(parts: Vademecum) -> Challenge:
+    metadata = f"{parts.settings.public_url}/.well-known/oauth-protected-resource/mcp"
+    return Challenge(metadata, SCOPES.default)
 
 
 def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifespan[Starlette]:

@@ -12,11 +12,14 @@ from connector.commands import (
     evaluate,
     exports,
     ingest,
+    install,
     keys,
     memories,
     owner,
     serve,
+    smoke,
     spaces,
+    stdio,
     tokens,
 )
 from connector.settings import SettingsError
@@ -37,6 +40,9 @@ app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
 app.command("export")(exports.export)
 app.command("doctor")(doctor.doctor)
+app.command("smoke")(smoke.smoke)
+app.command("install")(install.install)
+app.command("stdio")(stdio.stdio)
 app.command("restore")(backup.restore)
 app.add_typer(backup.app, name="backup")
 app.add_typer(owner.app, name="owner")
