@@ -78,6 +78,14 @@ def _state_dir(path: Path) -> Iterator[Check]:
         )
     else:
         yield ok("state_directory_rights")
+    owner = path.stat().st_uid
+    foreign = sorted(each.name for each in path.iterdir() if each.lstat().st_uid != owner)
+    if foreign:
+        said = f"{', '.join(foreign)} belong to another user than {path}, as after a command run by root"
+        mend = f"Run: chown -R --reference={path} {path}, and every command as that user"
+        yield failed("file_owners", said, mend)
+    else:
+        yield ok("file_owners")
 
 
 def _disk(settings: Settings) -> Check:

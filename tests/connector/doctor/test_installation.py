@@ -1,5 +1,6 @@
 """Faults put into a healthy installation, each found by its name with a way to mend it."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -138,6 +139,12 @@ def test_a_clock_that_was_set_back_is_found(environ: dict[str, str]) -> None:
     checks = found(environ, lambda: utc_now() - timedelta(days=1))
     assert checks["clock"].result == "failed"
     assert found(environ, lambda: datetime(1970, 1, 1, tzinfo=UTC))["clock"].result == "failed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_files_of_another_user_are_found(environ: dict[str, str]) -> None:
+    os.chown(state(environ) / "vademecum.db", 65534, 65534)
+    assert found(environ)["file_owners"].result == "failed"
 
 
 def test_a_full_disk_is_found(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
