@@ -47,8 +47,11 @@ def examine_installation(environ: Mapping[str, str], now: Callable[[], datetime]
     match settings.store:
         case "sqlite":
             yield from _database(parts, now)
+        case "firestore":
+            yield from _service(parts)
     yield from _embedder(settings)
-    yield _backups(settings, now())
+    if settings.store == "sqlite":
+        yield _backups(settings, now())
 
 
 def _proxy(settings: Settings) -> Check:
@@ -184,11 +187,30 @@ def _inside(parts: Vademecum, health: Health) -> Iterator[Check]:
         yield failed("signing_keys", str(error), mend)
     except SettingsError:
         yield skipped("signing_keys", "the state key has to be mended first")
-    if parts.identity.is_set_up():
-        yield ok("identity", parts.identity.name)
-    else:
-        yield failed("identity", "nobody can sign in", "Run: vademecum owner passphrase")
+    yield _identity(parts)
     database.close()
+
+
+def _service(parts: Vademecum) -> Iterator[Check]:
+    """A database that somebody else keeps whole: whether it answers, and what only this program can read."""
+    mend = "Look at VADEMECUM_FIRESTORE_PROJECT, at Google's credentials and at the network."
+    try:
+        problem = parts.database.problem()
+    except StoreError as error:
+        problem = error.message
+    if problem is not None:
+        yield failed("database", problem, mend)
+        yield skipped("identity", "the database has to answer first")
+        return
+    yield ok("database", parts.settings.store)
+    yield _identity(parts)
+    parts.database.close()
+
+
+def _identity(parts: Vademecum) -> Check:
+    if parts.identity.is_set_up():
+        return ok("identity", parts.identity.name)
+    return failed("identity", "nobody can sign in", "Run: vademecum owner passphrase")
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
