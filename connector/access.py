@@ -127,22 +127,25 @@ class Access:
         return _Checked(self._within_profile(principal), verified.expires_at, checked_at)
 
     def _within_profile(self, principal: Principal) -> Principal:
-        """Narrowed to what the owner allows this app, whatever its login allows."""
-        profile = self._profile_of(principal.owner, principal.app)
-        return replace(
-            principal,
-            spaces=_both(principal.spaces, profile.spaces),
-            tools=_frozen(_both(principal.tools, profile.tools)),
-            states=_frozen(_both(principal.states, profile.states)),
-            origins=_frozen(_both(principal.origins, profile.origins)),
-            surface=profile.surface,
-            episodes=profile.episodes,
-        )
+        return within_profile(principal, self._profile_of(principal.owner, principal.app))
 
     def _forget(self, grant_id: str) -> None:
         with self._lock:
             self._epoch += 1
             self._checked.clear()
+
+
+def within_profile(principal: Principal, profile: AppProfile) -> Principal:
+    """Narrowed to what the owner allows this app, whatever its login allows."""
+    return replace(
+        principal,
+        spaces=_both(principal.spaces, profile.spaces),
+        tools=_frozen(_both(principal.tools, profile.tools)),
+        states=_frozen(_both(principal.states, profile.states)),
+        origins=_frozen(_both(principal.origins, profile.origins)),
+        surface=profile.surface,
+        episodes=profile.episodes,
+    )
 
 
 def _personal_principal(token: PersonalToken) -> Principal:

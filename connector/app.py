@@ -21,12 +21,10 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
-from connector import models, state_key
+from connector import failures, health, models, state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.deletion import AccountDeletion
@@ -54,12 +52,15 @@ from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
 from oauth.server import AuthorizationServer, Lifetimes, Scopes
+from store.archive import Archive
+from store.backup import Backend as BackupBackend
 from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
+from store.sqlite.backup import SQLiteBackup
 from store.tombstones import FileTombstones, Tombstones
 
 if TYPE_CHECKING:
@@ -124,6 +125,26 @@ class Vademecum:
         return self.stores.database
 
     @property
+    def backup_backend(self) -> BackupBackend:
+        """What is backed up and restored, without opening it.
+
+        Raises:
+            StoreError: `unavailable`, for a store that is backed up by its own service.
+        """
+        match self.settings.store:
+            case "sqlite":
+                return SQLiteBackup(self.settings.database_path)
+            case "firestore":
+                said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
+                raise StoreError("unavailable", said)
+
+    @property
+    def present_state_key(self) -> bytes | None:
+        """The state key, unless there is none yet; none is made."""
+        given = self.settings.state_key
+        return state_key.find(given.get_secret_value() if given else None, self.settings.state_dir)
+
+    @property
     def records(self) -> SweptRecords:
         """What OAuth and the pages keep."""
         return self.stores.records
@@ -182,6 +203,17 @@ class Vademecum:
         cursor_key = hmac.digest(self.state_key, b"cursors", hashlib.sha256)
         memories = self.stores.memories
         return Engine(memories, self.embedder, self.now, cursor_key, self.model, self.model)
+
+    @property
+    def archive(self) -> Archive:
+        """Memories as they are moved from one server to another.
+
+        Raises:
+            StoreError: `unavailable`, for a store that cannot do that yet.
+        """
+        if self.stores.archive is None:
+            raise StoreError("unavailable", f"{self.settings.store} cannot export and import yet")
+        return self.stores.archive
 
     @cached_property
     def authorization_server(self) -> AuthorizationServer:
@@ -256,20 +288,13 @@ class Vademecum:
 def create_app(parts: Vademecum) -> Starlette:
     """The ASGI application."""
     settings, server = parts.settings, parts.authorization_server
+    parts.database.check()
     # A wrong state key ends the start, not somebody's login later.
     server.keys.ring()
     server.renew_identity = parts.renewal.renew
     parts.renewal.end_strangers()
-    challenge = Challenge(f"{settings.public_url}/.well-known/oauth-protected-resource/mcp", SCOPES.default)
-    sessions = McpServer(
-        engine=parts.engine,
-        owners=parts.owners,
-        activity=parts.activity,
-        challenge=challenge,
-        public_url=settings.public_url,
-        version=version("vademecum"),
-        surface=settings.tool_surface,
-    ).session_manager()
+    challenge = _challenge(parts)
+    sessions = mcp_server(parts).session_manager()
     guard = Guard(
         endpoint=sessions.asgi_app,
         access=Access(server, parts.now, parts.profiles.get),
@@ -283,7 +308,7 @@ def create_app(parts: Vademecum) -> Starlette:
         Route("/mcp/", guard),
         *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
         *oauth_routes(server, parts.monotonic),
-        *health_routes(parts),
+        *health.routes(parts.database),
         *page_routes(page_context(parts)),
     ]
     app = Starlette(
@@ -297,12 +322,34 @@ def create_app(parts: Vademecum) -> Starlette:
             Middleware(ClientAddress, trusted=settings.trusted_proxies),
             Middleware(HostCheck, public_url=settings.public_url),
         ],
-        exception_handlers={HTTPException: _http_error, StoreError: _store_error, Exception: _bug},
+        exception_handlers={
+            HTTPException: failures.http_error,
+            StoreError: failures.store_error,
+            Exception: failures.bug,
+        },
         lifespan=_lifespan(parts, sessions),
     )
     # A redirect to the other spelling of a path would be built from the request's own Host and scheme.
     app.router.redirect_slashes = False
     return app
+
+
+def mcp_server(parts: Vademecum) -> McpServer:
+    """The tools of this installation."""
+    return McpServer(
+        engine=parts.engine,
+        owners=parts.owners,
+        activity=parts.activity,
+        challenge=_challenge(parts),
+        public_url=parts.settings.public_url,
+        version=version("vademecum"),
+        surface=parts.settings.tool_surface,
+    )
+
+
+def _challenge(parts: Vademecum) -> Challenge:
+    metadata = f"{parts.settings.public_url}/.well-known/oauth-protected-resource/mcp"
+    return Challenge(metadata, SCOPES.default)
 
 
 def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifespan[Starlette]:
@@ -342,42 +389,3 @@ def page_context(parts: Vademecum) -> PageContext:
         now=parts.now,
         limit=MatterLimit(parts.monotonic).spend,
     )
-
-
-def health_routes(parts: Vademecum) -> list[Route]:
-    """Liveness: the process answers. Readiness: the database does too, and the embedder is loaded."""
-
-    async def live(request: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
-
-    async def ready(request: Request) -> JSONResponse:
-        problem = await run_in_threadpool(parts.database.problem)
-        body = {"status": "ok" if problem is None else "unavailable", "version": version("vademecum")}
-        return JSONResponse(body, 200 if problem is None else 503, {"Cache-Control": "no-store"})
-
-    return [Route("/health/live", live), Route("/health/ready", ready), Route("/health", ready)]
-
-
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    """Paths and methods that do not exist are answered in JSON, unknown `/.well-known/*` included."""
-    if not isinstance(error, HTTPException):
-        raise TypeError from error
-    names = {404: "not_found", 405: "method_not_allowed"}
-    body = {"error": names.get(error.status_code, "invalid_request"), "error_description": error.detail}
-    return JSONResponse(body, error.status_code, {"Cache-Control": "no-store", **(error.headers or {})})
-
-
-async def _store_error(request: Request, error: Exception) -> JSONResponse:
-    """The store is away for the moment: nothing is lost, and the client tries again."""
-    body = {"error": "temporarily_unavailable", "error_description": "The store is busy; try again"}
-    return JSONResponse(body, 503, {"Cache-Control": "no-store", "Retry-After": "5"})
-
-
-async def _bug(request: Request, error: Exception) -> JSONResponse:
-    """The client learns that it failed; the log holds the one traceback."""
-    body = {
-        "error": "server_error",
-        "error_description": "Something went wrong on this server; its log says what",
-    }
-    # The server closes the connection after a bug; a client or proxy that is not told reuses it and is reset.
-    return JSONResponse(body, 500, {"Cache-Control": "no-store", "Connection": "close"})

@@ -5,7 +5,23 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from connector.commands import clients, evaluate, ingest, keys, memories, owner, serve, spaces, tokens
+from connector.commands import (
+    backup,
+    clients,
+    doctor,
+    evaluate,
+    exports,
+    ingest,
+    install,
+    keys,
+    memories,
+    owner,
+    serve,
+    smoke,
+    spaces,
+    stdio,
+    tokens,
+)
 from connector.settings import SettingsError
 from oauth.keys import UnreadableKeys
 from store.errors import StoreError
@@ -22,6 +38,13 @@ app.command("save")(memories.save)
 app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
+app.command("export")(exports.export)
+app.command("doctor")(doctor.doctor)
+app.command("smoke")(smoke.smoke)
+app.command("install")(install.install)
+app.command("stdio")(stdio.stdio)
+app.command("restore")(backup.restore)
+app.add_typer(backup.app, name="backup")
 app.add_typer(owner.app, name="owner")
 app.add_typer(spaces.app, name="spaces")
 app.add_typer(clients.app, name="clients")

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,14 @@ INSTRUCTIONS = (
 _Context = ServerRequestContext[Any, Any]
 
 
+def principal_of_request(context: _Context) -> Principal:
+    """Whom the guard let in."""
+    principal = context.request.scope["state"]["principal"] if context.request is not None else None
+    if not isinstance(principal, Principal):
+        raise RuntimeError("a request reached the MCP server without passing the guard")
+    return principal
+
+
 @dataclass(frozen=True)
 class McpServer:
     """Dispatches calls to the tools of one engine."""
@@ -60,11 +68,19 @@ class McpServer:
     public_url: str
     version: str
     surface: Surface = "default"
+    principal_of: Callable[[_Context], Principal] = principal_of_request
+    """Who calls; where there is no request, whoever started the process."""
     workers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter((os.cpu_count() or 1) + 1))
     """Tools compute: more threads than cores would wait for each other, and keep the event loop waiting."""
 
     def session_manager(self) -> StreamableHTTPSessionManager:
         """The SDK's ASGI side; `run()` it once, in the application's lifespan."""
+        return StreamableHTTPSessionManager(
+            app=self.server(), json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
+        )
+
+    def server(self) -> Server[Any]:
+        """The SDK's server, for whatever transport."""
         server: Server[Any] = Server(
             "vademecum",
             version=self.version,
@@ -77,16 +93,14 @@ class McpServer:
         )
         # Replaces the SDK's tracing middleware: nothing is sent anywhere.
         server.middleware = [_add_security_schemes]
-        return StreamableHTTPSessionManager(
-            app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
-        )
+        return server
 
     async def _list_tools(self, context: _Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        tools = catalogue.listed_for(_principal(context), self.surface)
+        tools = catalogue.listed_for(self.principal_of(context), self.surface)
         return ListToolsResult(tools=[_description(tool) for tool in tools])
 
     async def _call_tool(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
-        principal = _principal(context)
+        principal = self.principal_of(context)
         tool = catalogue.TOOLS.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, "Unknown tool")
@@ -118,13 +132,6 @@ class McpServer:
         result = _failure("forbidden", f"This needs the permission {tool.scope}, which was not given")
         result.meta = {"mcp/www_authenticate": [self.challenge.insufficient_scope([tool.scope])]}
         return result
-
-
-def _principal(context: _Context) -> Principal:
-    principal = context.request.scope["state"]["principal"] if context.request is not None else None
-    if not isinstance(principal, Principal):
-        raise RuntimeError("a request reached the MCP server without passing the guard")
-    return principal
 
 
 def _description(tool: Tool[Any]) -> ToolDescription:

@@ -35,6 +35,8 @@ FIRESTORE_EMULATOR = "FIRESTORE_EMULATOR_HOST"
 """The one variable of another's that matters here."""
 FOREIGN_NAMES = {"FIREBASE_AUTH_EMULATOR_HOST": "firebase_auth_emulator_host"}
 """What Google's own tools call it; ignoring it silently would be no safer than obeying it."""
+CLIENT_TOKEN = "VADEMECUM_TOKEN"  # noqa: S105 - the name, not a token
+"""Read by commands that call a server as a client does; no setting of this one."""
 STATE_KEY_BYTES = 32
 MAX_DIMENSIONS = 2048
 """What Firestore can index; the same everywhere, so that an installation can move."""
@@ -326,6 +328,7 @@ def _collect(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     problems: list[str] = []
     values |= {field: environ[name] for name, field in FOREIGN_NAMES.items() if environ.get(name)}
     sources = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
+    sources.pop(CLIENT_TOKEN, None)
     if directory := environ.get("CREDENTIALS_DIRECTORY"):
         for path in sorted(Path(directory).glob(f"{PREFIX}*")):
             sources.setdefault(f"{path.name}_FILE", str(path))

@@ -8,11 +8,13 @@ from typing import Protocol
 
 from connector.activity import Events
 from oauth.records import Records
+from store.archive import Archive
 from store.backend import Memories
 from store.events import Event, Rejection
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
+from store.sqlite.archive import SQLiteArchive
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
@@ -27,6 +29,13 @@ class OpenDatabase(Protocol):
 
     def problem(self) -> str | None:
         """What keeps the database from serving; None when nothing does."""
+
+    def check(self) -> None:
+        """Looks at all of it, once, as a server starts.
+
+        Raises:
+            StoreError: `unavailable`, it is damaged.
+        """
 
     def close(self) -> None:
         """Ends every connection."""
@@ -66,6 +75,7 @@ class Stores:
     memories: Memories
     events: KeptEvents
     queries: Queries
+    archive: Archive | None = None
 
 
 def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
@@ -83,6 +93,7 @@ def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
         SQLiteMemories(database),
         SQLiteEvents(database),
         SQLiteQueries(database),
+        SQLiteArchive(database),
     )
 
 

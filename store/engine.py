@@ -311,12 +311,16 @@ class Engine:
             image_sha256=draft.image_sha256,
             document_id=draft.document_id,
         )
+        passages = self.passages(memory)
+        return Write(memory, app, passages, fingerprint(memory), draft.if_revision, draft.supersedes)
+
+    def passages(self, memory: Memory) -> tuple[Passage, ...]:
+        """What the memory is found by; the vectors are owed."""
         texts = [text for stretch in split(memory.searched_text) for text in stretch.passages]
         # A memory is found by the words of its labels too, whatever its passages say.
         labels = [label for label in (memory.topic, *memory.tags) if label != ANY_TOPIC]
         about = tuple(term for label in labels for term in lexical.terms(label))
-        passages = tuple(Passage(text, (*lexical.terms(text), *about), None) for text in texts)
-        return Write(memory, app, passages, fingerprint(memory), draft.if_revision, draft.supersedes)
+        return tuple(Passage(text, (*lexical.terms(text), *about), None) for text in texts)
 
     def _embedded(self, writes: Sequence[Write]) -> list[Write]:
         """The writes with their vectors; without them when the embedder is away."""

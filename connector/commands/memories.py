@@ -1,17 +1,21 @@
 """`vademecum save`, `search` and `import`: memories from the terminal."""
 
+import contextlib
 import hashlib
 import json as json_module
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.progress import Progress
 
+from connector.commands import exports
 from connector.commands.output import (
     Json,
     OwnerOption,
@@ -27,6 +31,7 @@ from connector.tools.filters import Tags, Topic
 from connector.tools.saving import Reference
 from connector.tools.shapes import item, match
 from connector.tools.tool import describe
+from store import archive
 from store.draft import check
 from store.errors import StoreError
 from store.memory import Draft, Filters, Kind, Source
@@ -114,18 +119,29 @@ class Row(BaseModel):
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(help="JSON lines; - reads standard input.")],
+    file: Annotated[Path, typer.Argument(help="JSON lines, or an export; - reads standard input.")],
     owner: OwnerOption = None,
     space: SpaceOption = None,
     json: Json = False,
 ) -> None:
-    """Import memories from JSON lines.
+    """Import what `export` wrote, or memories from JSON lines.
+
+    An export is taken over whole, with ids, states, revisions and spaces.
 
     Each line is an object with `content` and optionally `topic`, `kind`, `tags`, `created_at` and
     `external_id`. The whole file is checked before anything is written. Running it again adds nothing twice,
     so an import that was interrupted is resumed by repeating it.
     """
-    drafts = read_rows(file)
+    with _opened(file) as given:
+        is_export = archive.is_export(given.readline())
+        given.seek(0)
+        if is_export:
+            if space is not None:
+                raise StoreError("invalid_argument", "an export brings its own spaces; leave --space out")
+            parts = open_installation()
+            exports.load(parts, chosen_owner(parts, owner), given, json)
+            return
+        drafts = read_rows(file, given)
     parts = open_installation()
     subject = chosen_owner(parts, owner)
     shelf = chosen_space(parts, subject, space)
@@ -144,14 +160,27 @@ def import_file(
         typer.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
 
 
-def read_rows(file: Path) -> list[Draft]:
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """The file, or standard input on disk, so that both can be read twice."""
+    try:
+        with tempfile.TemporaryFile() if str(file) == "-" else file.open("rb") as opened:
+            if str(file) == "-":
+                shutil.copyfileobj(sys.stdin.buffer, opened)
+                opened.seek(0)
+            yield opened
+    except OSError as error:
+        raise StoreError("invalid_argument", f"{file} cannot be read: {error}") from error
+
+
+def read_rows(file: Path, given: IO[bytes]) -> list[Draft]:
     """Every memory of the file, checked.
 
     Raises:
         StoreError: `invalid_argument`, naming the lines that are wrong and why.
     """
     drafts, problems = [], []
-    for number, line in _lines(file):
+    for number, line in _lines(file, given):
         try:
             row = Row.model_validate(json_module.loads(line))
             if row.type == "memory":
@@ -169,9 +198,10 @@ def read_rows(file: Path) -> list[Draft]:
     return drafts
 
 
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
+def _lines(file: Path, given: IO[bytes]) -> Iterator[tuple[int, str]]:
+    """Only line feeds end a line: JSON may hold the other separators of Unicode as they are."""
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = given.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise StoreError("invalid_argument", f"{file} cannot be read: {error}") from error
-    yield from ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    yield from ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())

@@ -1,10 +1,12 @@
 """What the commands share at the terminal: JSON on request, and whose memories are meant."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from connector.app import Vademecum
 from connector.settings import Settings
@@ -74,6 +76,17 @@ def check_names(kind: str, given: Iterable[str] | None, known: Iterable[str]) ->
         raise StoreError(
             "invalid_argument", f"no such {kind}: {', '.join(unknown)}; there are: {', '.join(names)}"
         )
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says on a terminal that long work is going on."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(what):
+            yield
+    else:
+        yield
 
 
 def printable(text: str) -> str:

@@ -146,6 +146,9 @@ class FirestoreDatabase:
             return type(error).__name__
         return None
 
+    def check(self) -> None:
+        """Nothing to do: Google keeps it whole."""
+
     def close(self) -> None:
         """Ends the connection."""
         self._pool.shutdown()

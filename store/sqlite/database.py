@@ -1,5 +1,6 @@
 """The one SQLite file: connections, transactions, migrations."""
 
+import fcntl
 import os
 import sqlite3
 import threading
@@ -13,6 +14,10 @@ from store.sqlite.schema import MIGRATIONS
 
 BUSY_MS = 10_000
 MERGED_PAGES = 500
+DAMAGED = (
+    "it is damaged, so that nothing was started on it; put a backup in its place "
+    "(`vademecum backup list`, then `vademecum restore FILE --apply`), or move the file away to begin anew"
+)
 
 
 class Database:
@@ -22,7 +27,8 @@ class Database:
         """Opens and migrates the file.
 
         Raises:
-            StoreError: `unavailable` when the file is newer than this program, or is no database.
+            StoreError: `unavailable` when the file is newer than this program, is no database, is damaged, or
+                is being replaced.
         """
         self.path = path
         self.now = now
@@ -30,17 +36,32 @@ class Database:
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.RLock()
         self._readers_lock = threading.Lock()
+        self._in_use = _lock(path, fcntl.LOCK_SH)
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._in_use)
+            raise
+
+    def _open(self) -> None:
+        path = self.path
         try:
             # Made here, so that it is never, not even for a moment, readable by others.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._writer = self._connect()
         except (OSError, sqlite3.Error) as error:
-            raise StoreError("unavailable", f"{path} cannot be used as the database: {error}") from error
+            mend = f"; {DAMAGED}" if _is_damage(error) else ""
+            raise StoreError(
+                "unavailable", f"{path} cannot be used as the database: {error}{mend}"
+            ) from error
         try:
             self._migrate()
         except (sqlite3.Error, StoreError) as error:
             self._writer.close()
-            raise StoreError("unavailable", f"{path} cannot be used as the database: {error}") from error
+            mend = f"; {DAMAGED}" if _is_damage(error) else ""
+            raise StoreError(
+                "unavailable", f"{path} cannot be used as the database: {error}{mend}"
+            ) from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -136,6 +157,14 @@ class Database:
         finally:
             connection.execute("ROLLBACK")
 
+    @contextmanager
+    def moment(self) -> Iterator[sqlite3.Connection]:
+        """A reader of its own for a long reading, which sees one moment throughout."""
+        with closing(self._connect()) as connection:
+            connection.execute("PRAGMA query_only=ON")
+            connection.execute("BEGIN")
+            yield connection
+
     def problem(self) -> str | None:
         """What keeps the database from serving; None when nothing does."""
         try:
@@ -163,12 +192,68 @@ class Database:
         with self._lock:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def check(self) -> None:
+        """Walks over every page, which a server does once as it starts.
+
+        Raises:
+            StoreError: `unavailable`, saying what is damaged and how to mend it.
+        """
+        try:
+            found = [text for (text,) in self.read.execute("PRAGMA quick_check(1)") if text != "ok"]
+        except sqlite3.DatabaseError as error:
+            found = [str(error)]
+        if found:
+            raise StoreError("unavailable", f"{self.path}: {found[0]}; {DAMAGED}")
+
     def close(self) -> None:
         """Ends every connection; the file is whole without it."""
         with self._lock, self._readers_lock:
             for connection in (self._writer, *(reader for _, reader in self._readers)):
                 connection.close()
             self._readers.clear()
+            if self._in_use >= 0:
+                os.close(self._in_use)
+                self._in_use = -1
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Nobody else uses the database at `path` within the block.
+
+    Raises:
+        StoreError: `conflict` while a process has it open.
+    """
+    descriptor = _lock(path, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path, how: int) -> int:
+    """A lock on a file beside the database, which ends with the process, whatever ends that.
+
+    Not on the database itself: closing a second descriptor of it would end SQLite's own locks.
+    """
+    descriptor = -1
+    try:
+        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        if how == fcntl.LOCK_EX:
+            said = f"{path} is in use: stop the server and every other command first; nothing was changed"
+            raise StoreError("conflict", said) from error
+        raise StoreError("unavailable", f"{path} is being replaced; try again") from error
+    except OSError as error:
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise StoreError("unavailable", f"{path} cannot be used as the database: {error}") from error
+    return descriptor
+
+
+def _is_damage(error: Exception) -> bool:
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
 
 
 def to_micros(moment: datetime) -> int:

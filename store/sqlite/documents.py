@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -108,12 +108,31 @@ def delete(connection: sqlite3.Connection, owner: str, document_id: str) -> bool
     )
 
 
+def kept(connection: sqlite3.Connection, owner: str, space: str) -> Iterator[Document]:
+    """All of a space, forgotten or not."""
+    found = connection.execute(
+        f"{_SELECT} WHERE owner = ? AND space = ? ORDER BY created_at, id", (owner, space)
+    )
+    yield from map(_from_row, found)
+
+
+def insert(connection: sqlite3.Connection, document: Document) -> None:
+    """As it is; its chunks are stored by themselves.
+
+    Raises:
+        sqlite3.IntegrityError: a live document has its key.
+    """
+    row = _to_row(document)
+    names, values = ", ".join(row), ", ".join(f":{column}" for column in row)
+    connection.execute(f"INSERT INTO documents ({names}) VALUES ({values})", row)  # noqa: S608
+
+
 def _to_row(document: Document) -> dict[str, Any]:
     row = {column: getattr(document, column) for column in _COLUMNS}
     row["source"] = json.dumps(asdict(document.source), ensure_ascii=False)
     row["chunks"] = json.dumps(document.chunks)
-    for column in ("created_at", "updated_at"):
-        row[column] = to_micros(row[column])
+    for column in ("created_at", "updated_at", "archived_at"):
+        row[column] = None if row[column] is None else to_micros(row[column])
     return row
 
 

@@ -14,6 +14,7 @@ import pytest
 from google.cloud.firestore import Client
 
 from oauth.records import Records
+from store.archive import Archive
 from store.backend import Memories
 from store.embedders.protocol import Embedder
 from store.engine import Engine
@@ -29,6 +30,7 @@ from store.firestore.shapes import Shape, shapes
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
+from store.sqlite.archive import SQLiteArchive
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
@@ -60,6 +62,7 @@ class Backend:
     profiles: Profiles
     queries: Queries
     again: Callable[[], "Backend"]
+    archive: Archive | None = None
 
 
 @dataclass
@@ -107,6 +110,7 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
                 SQLiteProfiles(database),
                 SQLiteQueries(database),
                 again,
+                SQLiteArchive(database),
             )
 
         yield again()

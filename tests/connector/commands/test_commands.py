@@ -1,6 +1,7 @@
 """The command line does what the pages do, on the same installation."""
 
 import json
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +87,40 @@ def test_an_import_that_cannot_be_stored_changes_nothing(owned: Vademecum, run: 
     code, _, err = run("import", file)
     assert code == 1 and "line 2" in err
     assert run.json("search", "fine") == {"matches": []}
+
+
+def test_separators_of_unicode_within_a_text_end_no_line(owned: Vademecum, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"content": "one\u2028memory\u0085 only"}\n', encoding="utf-8")
+    assert run.json("import", str(file))["created"] == 1
+
+
+def test_an_export_is_imported_by_the_command_that_imports_json_lines(
+    owned: Vademecum, run: Run, tmp_path: Path
+) -> None:
+    saved = run.json("save", "The spare key hangs behind the pantry door")["item"]["id"]
+    file = tmp_path / "export.ndjson"
+    assert run("export", "--output", str(file))[0] == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    again = run.json("import", str(file))
+    assert (again["created"], again["present"], again["conflict_ids"]) == (0, 1, [])
+    owned.engine.pin(
+        owned.owners.list()[0].id, [owned.engine.spaces(owned.owners.list()[0].id)[0].id], saved, True
+    )
+    code, out, err = run("import", str(file), "--json")
+    assert code == 1 and json.loads(out)["different_ids"] == [saved] and saved in err
+    file.write_bytes(file.read_bytes()[:-5])
+    code, _, err = run("import", str(file))
+    assert code == 1 and "nothing was imported" in err
+    assert run("import", str(file), "--space", "default")[0] == 1
+
+
+def test_an_export_for_people_is_markdown(owned: Vademecum, run: Run, tmp_path: Path) -> None:
+    run.json("save", "The spare key hangs behind the pantry door", "--topic", "house")
+    assert run("export", "--format", "markdown", "-o", str(tmp_path / "memories.md"))[0] == 0
+    assert "### house\n\n> The spare key hangs" in (tmp_path / "memories.md").read_text()
+    assert run("export", "-o", str(tmp_path / "nowhere" / "file"))[0] == 1
+    assert sorted(path.name for path in tmp_path.glob("*memories*")) == ["memories.md"]
 
 
 def test_a_token_is_shown_once_and_ends_when_revoked(owned: Vademecum, run: Run) -> None:
