@@ -63,6 +63,17 @@ def routes(context: PageContext) -> list[BaseRoute]:
         "/terms": Page(context, texts.ShowText("terms")),
         "/support": Page(context, texts.ShowText("support")),
     }
+    pages |= _pages_of_provider(context)
+    return [
+        *(Route(path, page) for path, page in pages.items()),
+        *(file.route for file in static.load()),
+        *site_files.routes(context),
+    ]
+
+
+def _pages_of_provider(context: PageContext) -> dict[str, Page]:
+    """How a setup link is followed, and where the provider sends the browser back to."""
+    pages: dict[str, Page] = {}
     if isinstance(context.provider, PassphraseProvider):
         show, send = setup.pages(context.provider)
         pages["/setup/{token}"] = Page(context, show, send, "setup")
@@ -74,11 +85,7 @@ def routes(context: PageContext) -> list[BaseRoute]:
             context, post=begin, form="sign-in", limit=context.limit, is_opened_by_clients=True
         )
         pages["/login/oidc/callback"] = Page(context, come_back, is_opened_by_clients=True)
-    return [
-        *(Route(path, page) for path, page in pages.items()),
-        *(file.route for file in static.load()),
-        *site_files.routes(context),
-    ]
+    return pages
 
 
 def _sign_in_policy(context: PageContext) -> str:
