@@ -30,7 +30,7 @@ types: $(VENV)/.installed-dev
 
 .PHONY: pytest
 pytest: $(VENV)/.installed-dev $(NODE_TESTS:%=%/node_modules/.installed) $(if $(shell command -v npm),firebase-sdk)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench
