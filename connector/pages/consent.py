@@ -58,12 +58,18 @@ def send(visit: Visit) -> Response:
     if visit.owner is None:
         return redirect(sign_in_path(pending_id))
     decisions = visit.context.decisions
-    if (location := decisions.find(pending_id, visit.cookie)) is not None:
-        return redirect(location)
-    _question(visit, visit.owner, visit.context.pending.find(pending_id))
-    question = _question(visit, visit.owner, visit.context.pending.take(pending_id))
+    # In this order: a twin that decides in between has kept its decision before the question is gone.
+    pending = visit.context.pending.find(pending_id)
+    if (known := decisions.find(pending_id, visit.cookie)) is not None:
+        return redirect(known)
+    question = _question(visit, visit.owner, pending)
     location = _decide(visit, question)
-    decisions.keep(pending_id, visit.cookie, location)
+    # Of two clicks at once the first that is kept counts: the other's code goes nowhere, and expires.
+    if not decisions.keep(pending_id, visit.cookie, location):
+        location = decisions.find(pending_id, visit.cookie) or ""
+    visit.context.pending.take(pending_id)
+    if not location:
+        raise PageError(400, "expired")
     return redirect(location)
 
 

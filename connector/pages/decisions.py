@@ -32,12 +32,12 @@ class Decisions:
     state_key: bytes = field(repr=False)
     now: Callable[[], datetime]
 
-    def keep(self, pending_id: str, cookie: str, location: str) -> None:
-        """Keeps where the decision led."""
+    def keep(self, pending_id: str, cookie: str, location: str) -> bool:
+        """Keeps where the decision led; False when one is kept already."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = nonce + self._cipher(cookie).encrypt(nonce, location.encode(), pending_id.encode())
         value = {"sealed": base64.b64encode(sealed).decode()}
-        self.records.create(KIND, pending_id, value, self.now() + LIFETIME)
+        return self.records.create(KIND, pending_id, value, self.now() + LIFETIME)
 
     def find(self, pending_id: str, cookie: str) -> str | None:
         """Where this browser was sent; None for another browser, or when nothing was decided."""
