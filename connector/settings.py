@@ -1,7 +1,7 @@
 """The settings: read once from the environment, checked together, never changed.
 
 A value comes from `VADEMECUM_X`, from the file that `VADEMECUM_X_FILE` names, or from a systemd credential
-called `VADEMECUM_X`. Nothing else in the project reads the environment.
+called `VADEMECUM_X`. Nothing else in the project reads the environment, but for systemd.py.
 """
 
 import base64

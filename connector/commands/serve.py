@@ -11,6 +11,7 @@ from connector import logs
 from connector.app import Vademecum, create_app
 from connector.commands.output import open_installation
 from connector.identity.setup_links import issue_setup_link
+from connector.systemd import SupervisedServer, Supervisor
 from connector.wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def serve() -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    uvicorn.Server(config).run()
+    SupervisedServer(config, Supervisor.from_env()).run()
 
 
 def _greet(parts: Vademecum) -> None:
