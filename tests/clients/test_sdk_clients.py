@@ -1,80 +1,18 @@
 """The main job with the official SDK clients and a real server: connect, consent, save, find, come back."""
 
 import contextlib
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
+from tests.clients.host import PYTHON, TYPESCRIPT, Host
 from tests.engines import require
-from tests.processes import Browser, Server, running
+from tests.processes import Server, running
 
 HERE = Path(__file__).parent
-PYTHON = (sys.executable, str(HERE / "python_client.py"))
-TYPESCRIPT = ("node", str(HERE / "typescript" / "client.mjs"))
-
-
-class Host:
-    """A client host in a process of its own, which keeps its registration and tokens in a file."""
-
-    def __init__(self, command: tuple[str, ...], server: Server, state_file: Path) -> None:
-        self.state_file = state_file
-        self.authorizations = 0
-        self._browser = Browser(server.url)
-        self._process = subprocess.Popen(
-            (*command, f"{server.url}/mcp", str(state_file)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def do(self, action: str, **parameters: Any) -> Any:
-        """Sends one request; plays the owner's browser when the client asks for it."""
-        self._say({"do": action, **parameters})
-        while True:
-            heard = self._hear()
-            if "authorize" in heard:
-                self.authorizations += 1
-                self._say({"callback": self._browser.authorize(heard["authorize"])})
-                continue
-            assert "error" not in heard, heard["error"]
-            return heard["ok"]
-
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Calls a tool and returns its structured answer."""
-        result = self.do("call", name=tool, arguments=arguments)
-        assert not result.get("isError"), result
-        assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-        answer: dict[str, Any] = result["structuredContent"]
-        return answer
-
-    def tokens(self) -> dict[str, Any]:
-        tokens: dict[str, Any] = json.loads(self.state_file.read_text())["tokens"]
-        return tokens
-
-    def kill(self) -> None:
-        """kill -9, and everything of this side released; once more does nothing."""
-        self._process.kill()
-        with self._process, self._browser:
-            pass
-
-    def _say(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the client host ended"
-        heard: dict[str, Any] = json.loads(line)
-        return heard
 
 
 @pytest.fixture(params=[pytest.param(PYTHON, id="python"), pytest.param(TYPESCRIPT, id="typescript")])
@@ -95,7 +33,7 @@ def connect(command: tuple[str, ...], tmp_path: Path) -> Iterator[Callable[[Serv
     with contextlib.ExitStack() as stack:
 
         def connect(server: Server) -> Host:
-            host = Host(command, server, tmp_path / "client.json")
+            host = Host(command, server.url, tmp_path / "client.json")
             stack.callback(host.kill)
             assert host.do("connect")["name"] == "vademecum"
             return host

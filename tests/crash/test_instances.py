@@ -1,12 +1,8 @@
 """Two instances on one Firestore behind nginx, which hands every request to the next of them."""
 
 import base64
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +10,8 @@ import httpx2
 import pytest
 
 from tests.crash.conftest import Client, assert_invalid_grant, client_of, mortal_server, serving, turn_clock
-from tests.engines import FIRESTORE_PROJECT, FirestoreEmulator, require
+from tests.engines import FIRESTORE_PROJECT, FirestoreEmulator
+from tests.fronts import nginx
 from tests.processes import PASSPHRASE, Server, free_port
 
 LIVENESS_SECONDS = 5
@@ -25,30 +22,17 @@ SETTINGS = {
     "VADEMECUM_TRUSTED_PROXIES": "loopback",
 }
 NGINX = """
-worker_processes 1;
-daemon off;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 256; }}
-http {{
-  access_log off;
-  client_body_temp_path {directory}/body;
-  proxy_temp_path {directory}/proxy;
-  fastcgi_temp_path {directory}/fastcgi;
-  uwsgi_temp_path {directory}/uwsgi;
-  scgi_temp_path {directory}/scgi;
-  upstream instances {{
-    server 127.0.0.1:{first} max_fails=0;
-    server 127.0.0.1:{second} max_fails=0;
-  }}
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{
-      proxy_pass http://instances;
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_next_upstream error timeout non_idempotent;
-    }}
+upstream instances {{
+  server 127.0.0.1:{first} max_fails=0;
+  server 127.0.0.1:{second} max_fails=0;
+}}
+server {{
+  listen 127.0.0.1:{port};
+  location / {{
+    proxy_pass http://instances;
+    proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $remote_addr;
+    proxy_next_upstream error timeout non_idempotent;
   }}
 }}
 """
@@ -67,20 +51,6 @@ class Installation:
             turn_clock(server.state_dir, seconds=seconds)
 
 
-@contextmanager
-def nginx(directory: Path, port: int, first: int, second: int) -> Iterator[None]:
-    binary = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    require(binary is not None, "nginx: apt-get install nginx-light")
-    configuration = directory / "nginx.conf"
-    configuration.write_text(NGINX.format(directory=directory, port=port, first=first, second=second))
-    process = subprocess.Popen([str(binary), "-c", str(configuration), "-e", str(directory / "error.log")])
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
 @pytest.fixture
 def installation_of_two(firestore: FirestoreEmulator, tmp_path: Path) -> Iterator[Installation]:
     front = Server(tmp_path, port=free_port())
@@ -89,7 +59,8 @@ def installation_of_two(firestore: FirestoreEmulator, tmp_path: Path) -> Iterato
     for server in pair:
         server.state_dir.mkdir()
     pair[0].run("owner", "passphrase", stdin=PASSPHRASE + "\n")
-    with nginx(tmp_path, front.port, pair[0].port, pair[1].port), serving(*pair):
+    configuration = NGINX.format(port=front.port, first=pair[0].port, second=pair[1].port)
+    with nginx(tmp_path, configuration), serving(*pair):
         yield Installation(pair[0], pair[1], front)
 
 
