@@ -1,6 +1,7 @@
 """The command line: what an owner can do on a page, he can do by command, on the same store and engine."""
 
 import sys
+from importlib.metadata import version as installed
 from typing import Annotated, NoReturn
 
 import typer
@@ -53,15 +54,20 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(evaluate.app, name="eval")
 
 
-@app.callback()
-def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    if version:
-        from importlib.metadata import version as installed
-
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(installed("vademecum"))
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What every command takes."""
 
 
 def main() -> NoReturn:
