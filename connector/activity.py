@@ -42,10 +42,17 @@ class Events(Protocol):
 class Activity:
     """Collects events from any thread; `write_in_background` keeps them."""
 
-    def __init__(self, events: Events, now: Callable[[], datetime], queries: Queries | None = None) -> None:
-        """Args: `queries` keeps searches whole; None keeps none."""
+    def __init__(
+        self,
+        events: Events,
+        now: Callable[[], datetime],
+        queries: Queries | None = None,
+        observe: Callable[[str, str, float], None] | None = None,
+    ) -> None:
+        """Args: `queries` keeps searches whole, None keeps none; `observe` hears tool, status and seconds."""
         self._events = events
         self._queries = queries
+        self._observe = observe
         self._asked: list[AskedQuery] = []
         self._now = now
         self._waiting: list[Event] = []
@@ -63,6 +70,8 @@ class Activity:
         answer: Mapping[str, Any],
     ) -> None:
         """Notes one call; `status` is `ok`, a StoreError's code, or `error`."""
+        if self._observe is not None:
+            self._observe(tool, status, latency_ms / 1000)
         query = next((value for name, value in (arguments or {}).items() if name in _QUERIES), None)
         event = Event(
             at=self._now(),

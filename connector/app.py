@@ -64,6 +64,7 @@ from store.sqlite.backup import SQLiteBackup
 from store.tombstones import FileTombstones, Tombstones
 
 if TYPE_CHECKING:
+    from connector.metrics import Metrics
     from store.gemini import GeminiModel
 
 SCOPES = Scopes(
@@ -185,7 +186,28 @@ class Vademecum:
     @cached_property
     def activity(self) -> Activity:
         """Collects events for `events`."""
-        return Activity(self.events, self.now, self.queries if self.settings.query_log else None)
+        queries = self.queries if self.settings.query_log else None
+        observe = None if self.metrics is None else self.metrics.tool_call
+        return Activity(self.events, self.now, queries, observe)
+
+    @cached_property
+    def metrics(self) -> "Metrics | None":
+        """What is counted; None when nobody looks."""
+        if self.settings.metrics_port is None:
+            return None
+        from connector import metrics
+
+        return metrics.of(self.settings, version("vademecum"), self.readiness, lambda: self.engine.owed())
+
+    @cached_property
+    def readiness(self) -> health.Readiness:
+        """Whether requests can be answered."""
+        checks = {
+            "database": lambda: self.database.problem() is None,
+            "embedder": lambda: self.settings.embedder == "none" or self.embedder is not None,
+            "state_key": lambda: health.opens(self.authorization_server.keys),
+        }
+        return health.Readiness(checks, self.monotonic)
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -308,7 +330,7 @@ def create_app(parts: Vademecum) -> Starlette:
         Route("/mcp/", guard),
         *metadata_routes(settings.public_url, settings.resource, SCOPES.default),
         *oauth_routes(server, parts.monotonic),
-        *health.routes(parts.database),
+        *health.routes(parts.readiness, version("vademecum")),
         *page_routes(page_context(parts)),
     ]
     app = Starlette(
@@ -318,6 +340,7 @@ def create_app(parts: Vademecum) -> Starlette:
                 RequestLog,
                 paths=[getattr(route, "path", "") for route in routes],
                 refused=parts.activity.refused,
+                observe=None if parts.metrics is None else parts.metrics.request,
             ),
             Middleware(ClientAddress, trusted=settings.trusted_proxies),
             Middleware(HostCheck, public_url=settings.public_url),

@@ -25,7 +25,11 @@ class RequestLog:
     """Gives the request an id (ours, never the caller's) and logs it once, without its query."""
 
     def __init__(
-        self, app: ASGIApp, paths: Collection[str], refused: Callable[[str, int], None] | None = None
+        self,
+        app: ASGIApp,
+        paths: Collection[str],
+        refused: Callable[[str, int], None] | None = None,
+        observe: Callable[[str, str, int, float], None] | None = None,
     ) -> None:
         """A log of the application.
 
@@ -33,9 +37,11 @@ class RequestLog:
             app: what answers.
             paths: those of the application's routes; any other is logged as `…`.
             refused: told the path and status of each request from a client program that was refused.
+            observe: told the logged path, method, status and seconds of every request.
         """
         self._app = app
         self._refused = refused
+        self._observe = observe
         self._known = {path for path in paths if "{" not in path}
         self._prefixes = tuple(path.split("{")[0] for path in paths if "{" in path)
 
@@ -56,19 +62,21 @@ class RequestLog:
 
         try:
             await self._app(scope, receive, send_with_id)
-        finally:
-            log.info(
-                "http.request",
-                extra={
-                    "method": scope["method"],
-                    "path": self._logged(scope["path"]),
-                    "status": status,
-                    "ms": round((time.perf_counter() - started) * 1000, 2),
-                },
-            )
-            if self._refused is not None and 400 <= status < 500 and scope["path"] in CLIENT_PATHS:
-                self._refused(scope["path"], status)
-            request_id.reset(token)
+        except BaseException:
+            # The id stays: what answers a bug and writes its traceback is outside, in this same task.
+            self._note(scope, status, time.perf_counter() - started)
+            raise
+        self._note(scope, status, time.perf_counter() - started)
+        request_id.reset(token)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        path = self._logged(scope["path"])
+        fields = {"method": scope["method"], "path": path, "status": status, "ms": round(seconds * 1000, 2)}
+        log.info("http.request", extra=fields)
+        if self._observe is not None:
+            self._observe(path, scope["method"], status, seconds)
+        if self._refused is not None and 400 <= status < 500 and scope["path"] in CLIENT_PATHS:
+            self._refused(scope["path"], status)
 
     def _logged(self, path: str) -> str:
         """The path without what only its holder may know: a setup link's token, a mistyped secret."""

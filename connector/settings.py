@@ -229,6 +229,7 @@ class Settings(BaseModel):
     support_text: str = ""
     text_language: str = Field(default="en", pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
     openai_apps_challenge: str = Field(default="", pattern=r"^[\x21-\x7e]*$")
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="after")

@@ -313,6 +313,7 @@ def _fields(grant: Grant) -> dict[str, str]:
     return {
         "grant_id": grant.grant_id,
         "client_id": grant.client_id,
+        "client_name": grant.client_name,
         "subject": grant.subject,
         "scope": scope,
     }

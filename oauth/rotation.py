@@ -49,8 +49,7 @@ def rotate(server: "AuthorizationServer", token: RefreshToken) -> tuple[Grant, s
         raise
     if grant is None:
         raise InvalidGrant("the refresh token is unknown or expired")
-    fields = {"grant_id": grant.grant_id, "client_id": grant.client_id, "generation": grant.generation}
-    log.info("tokens.refreshed", extra=fields)
+    log.info("tokens.refreshed", extra=_fields(grant) | {"generation": grant.generation})
     return grant, derived_tokens.derive_refresh_token(server, grant.grant_id, grant.generation)
 
 
@@ -81,7 +80,7 @@ def _rotated(server: "AuthorizationServer", grant: Grant, generation: int) -> Gr
         )
     if generation == grant.generation - 1 and _is_recent(server, grant.rotated_at, now):
         _check_expiry(server, grant, grant.previous_rotated_at, now)
-        log.info("refresh_token.repeated", extra={"grant_id": grant.grant_id, "client_id": grant.client_id})
+        log.info("refresh_token.repeated", extra=_fields(grant))
         return grant
     raise _Reused("the refresh token was used before")
 
@@ -96,3 +95,8 @@ def _check_expiry(
 def _is_recent(server: "AuthorizationServer", rotated_at: datetime | None, now: datetime) -> bool:
     """Within the replay window, whichever of two instances has the faster clock."""
     return rotated_at is not None and abs(now - rotated_at) <= server.lifetimes.replay_window
+
+
+def _fields(grant: Grant) -> dict[str, str | int]:
+    """What a log entry says of a grant."""
+    return {"grant_id": grant.grant_id, "client_id": grant.client_id, "client_name": grant.client_name}

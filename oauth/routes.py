@@ -7,7 +7,8 @@ every error is JSON.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 
 from authlib.oauth2 import OAuth2Error
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from oauth import client_authentication, metadata, registration
+from oauth import client_authentication, clients, metadata, registration
+from oauth.client_authentication import Credentials
 from oauth.errors import BodyTooLarge, InvalidClientMetadata, InvalidRequest
 from oauth.parameters import FormRequest, parse_form, parse_json
 from oauth.rate_limits import RateLimit, network
@@ -106,7 +108,14 @@ class _Limits:
         answer = await run_in_threadpool(endpoint, form)
         if is_guess and answer.status == 401:
             self._failures.spend(key)
-        return _response(request, answer)
+        return _response(request, answer, await self._asker(credentials) if answer.status >= 400 else {})
+
+    async def _asker(self, credentials: Credentials | None) -> dict[str, str]:
+        """Who was refused, for the log; only a client that is known, for the rest are a stranger's words."""
+        if credentials is None:
+            return {}
+        client = await run_in_threadpool(clients.find, self._server, credentials.unverified_client_id)
+        return {} if client is None else {"client_id": client.client_id, "client_name": client.client_name}
 
 
 def _network(request: Request) -> str:
@@ -145,9 +154,9 @@ class _Endpoint:
             return _response(request, Answer(*error()))
 
 
-def _response(request: Request, answer: Answer) -> Response:
+def _response(request: Request, answer: Answer, asker: Mapping[str, str] = MappingProxyType({})) -> Response:
     if answer.status >= 400:
-        fields = {"path": request.url.path, "status": answer.status, **answer.body}
+        fields = {"path": request.url.path, "status": answer.status, **answer.body, **asker}
         log.info("request.refused", extra=fields)
     return JSONResponse(answer.body, answer.status, dict(answer.headers) | NO_STORE)
 

@@ -247,6 +247,9 @@ class Memories(Protocol):
     def unindexed(self, model: str, limit: int) -> list[Owed]:
         """Memories whose embedding is owed, or of another model."""
 
+    def count_unindexed(self, model: str) -> int:
+        """How many memories `unindexed` would name, without reading them."""
+
     def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
         """Stores embeddings that came late, one for each of the memory's passages in order.
 

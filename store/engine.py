@@ -240,6 +240,14 @@ class Engine:
             self._memories.set_vectors(self._embedder.name, memory, of_memory)
         return len(owed)
 
+    def owed(self) -> int:
+        """How many memories wait for `index_pending`.
+
+        Raises:
+            StoreError: `unavailable`.
+        """
+        return 0 if self._embedder is None else self._memories.count_unindexed(self._embedder.name)
+
     @property
     def memories(self) -> Memories:
         """The backend, for the modules beside this one that read it."""

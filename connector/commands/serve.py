@@ -1,5 +1,6 @@
 """`vademecum serve`: the server, and the setup link that a first start prints on a terminal."""
 
+import contextlib
 import logging
 import sys
 
@@ -23,7 +24,8 @@ SHUTDOWN_SECONDS = 10
 def serve() -> None:
     """Serve, with the settings of the environment (VADEMECUM_*)."""
     parts = open_installation()
-    logs.configure(parts.settings.log_level)
+    metrics, port = parts.metrics, parts.settings.metrics_port
+    logs.configure(parts.settings.log_level, [] if metrics is None else [metrics.log_handler()])
     # Searches run side by side already; BLAS threads of their own would make each wait for the others.
     threadpool_limits(1, user_api="blas")
     app = create_app(parts)
@@ -42,7 +44,8 @@ def serve() -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    SupervisedServer(config, Supervisor.from_env()).run()
+    with contextlib.nullcontext() if metrics is None or port is None else metrics.served(port):
+        SupervisedServer(config, Supervisor.from_env()).run()
 
 
 def _greet(parts: Vademecum) -> None:

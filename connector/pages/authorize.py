@@ -16,6 +16,7 @@ from connector.pages.page import Visit, redirect
 from connector.pages.sign_in import sign_in_path
 from oauth import client_documents
 from oauth.authorize import AuthorizationRequest, error_redirect, find_state, identify, validate
+from oauth.clients import Client
 from oauth.errors import InvalidClient, OAuthError, TemporarilyUnavailable
 from oauth.parameters import single
 
@@ -59,14 +60,15 @@ def _authorize(visit: Visit, params: Parameters) -> Response:
     checked = _check(visit, params)
     if isinstance(checked, Response):
         return checked
-    pending = visit.context.pending.open_request(visit.browser, checked)
-    log.info("authorization.requested", extra={"client_id": checked.client_id})
-    is_enough = visit.owner is not None and not checked.prompt & ASKS_FOR_SIGN_IN
+    request, client = checked
+    pending = visit.context.pending.open_request(visit.browser, request)
+    log.info("authorization.requested", extra=_asker(client))
+    is_enough = visit.owner is not None and not request.prompt & ASKS_FOR_SIGN_IN
     return redirect(pending.path if is_enough else sign_in_path(pending.id))
 
 
-def _check(visit: Visit, params: Parameters) -> AuthorizationRequest | Response:
-    """The request, or the redirect that tells the client what is wrong with it.
+def _check(visit: Visit, params: Parameters) -> tuple[AuthorizationRequest, Client] | Response:
+    """The request and who makes it, or the redirect that tells the client what is wrong with it.
 
     Raises:
         PageError: client or redirect URI are unproven, or nobody is signed in.
@@ -77,12 +79,17 @@ def _check(visit: Visit, params: Parameters) -> AuthorizationRequest | Response:
     except OAuthError as error:
         raise _unidentified(error) from None
     try:
-        return validate(server, client, redirect_uri, params)
+        return validate(server, client, redirect_uri, params), client
     except OAuthError as error:
-        log.warning("authorization.refused", extra={"error": error.error, "client_id": client.client_id})
+        log.warning("authorization.refused", extra={**_asker(client), "error": error.error})
         if visit.owner is None and not client.client_id.startswith(OPERATOR_PREFIX):
             raise PageError(400, "bad_request", _detail(error)) from None
         return redirect(error_redirect(redirect_uri, error, find_state(params), server.issuer))
+
+
+def _asker(client: Client) -> dict[str, str]:
+    """Who asks, for the log; the name is the client's own claim."""
+    return {"client_id": client.client_id, "client_name": client.client_name}
 
 
 def _unidentified(error: OAuthError) -> PageError:

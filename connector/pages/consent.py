@@ -87,16 +87,21 @@ def _allow(visit: Visit, question: _Question, scopes: frozenset[str], spaces: tu
     code = issue_code(server, request, question.client, owner, scopes, spaces)
     log.info(
         "consent.allowed",
-        extra={"client_id": request.client_id, "owner": owner, "scopes": sorted(scopes)},
+        extra={**_asker(question), "owner": owner, "scopes": sorted(scopes)},
     )
     return success_redirect(request, code, server.issuer)
 
 
 def _deny(visit: Visit, question: _Question) -> str:
     request = question.request
-    log.info("consent.denied", extra={"client_id": request.client_id, "owner": question.owner.id})
+    log.info("consent.denied", extra={**_asker(question), "owner": question.owner.id})
     denied = AccessDenied("the owner did not allow it")
     return error_redirect(request.redirect_uri, denied, request.state, visit.context.server.issuer)
+
+
+def _asker(question: _Question) -> dict[str, str]:
+    """Who asks, for the log; the name is the client's own claim."""
+    return {"client_id": question.client.client_id, "client_name": question.client.client_name}
 
 
 def _question(visit: Visit, owner: Owner, pending: Pending | None) -> _Question:

@@ -27,6 +27,12 @@ def unindexed(database: FirestoreDatabase, model: str, limit: int) -> list[Owed]
     return owed
 
 
+def count_unindexed(database: FirestoreDatabase, model: str) -> int:
+    """Of all owners."""
+    count, _ = database.count(Ask("memories", (("model", "!=", model),), is_group=True))
+    return count
+
+
 def put(tenant: Tenant, model: str, owed: Owed, vectors: Sequence[Vector]) -> None:
     """Some at a time, each time under the condition that the memory is as it was; the model last."""
 

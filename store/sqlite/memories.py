@@ -257,6 +257,17 @@ class SQLiteMemories:
         owed = (rows.from_row(row) for row in found)
         return [Owed(each.owner, each.id, each.revision, each.searched_text) for each in owed]
 
+    def count_unindexed(self, model: str) -> int:
+        """From the same index, without the memories."""
+        (count,) = self._database.read.execute(
+            """SELECT count(*) FROM (
+                   SELECT memory FROM passages WHERE model IS NULL
+                   UNION SELECT memory FROM passages WHERE model < :model
+                   UNION SELECT memory FROM passages WHERE model > :model)""",
+            {"model": model},
+        ).fetchone()
+        return int(count)
+
     def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
         """And every cache is told."""
         with self._database.write() as connection:

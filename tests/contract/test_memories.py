@@ -222,6 +222,7 @@ def test_an_embedding_that_comes_after_the_next_revision_is_not_kept(stand: Stan
     assert stand.embedder is not None
     stand.embedder.is_away = True
     save(stand, **external("the gate code is 4711"))
+    assert stand.backend.memories.count_unindexed("fake") == 1
     (owed,) = stand.backend.memories.unindexed("fake", 10)
     save(stand, **external("the gate code is 1234"))
     stand.embedder.is_away = False

@@ -116,6 +116,7 @@ def use_lists(stand: Stand, memory_id: str) -> None:
     graph.neighbourhood(memories, view, memory_id, 2)
     stand.engine.status(stand.owner, [stand.space])
     memories.unindexed("another", 5)
+    memories.count_unindexed("another")
     memories.revisions(stand.owner, memory_id)
 
 
