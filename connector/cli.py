@@ -21,6 +21,7 @@ from connector.commands import (
     smoke,
     spaces,
     stdio,
+    support,
     tokens,
 )
 from connector.settings import SettingsError
@@ -46,6 +47,7 @@ app.command("install")(install.install)
 app.command("stdio")(stdio.stdio)
 app.command("restore")(backup.restore)
 app.add_typer(backup.app, name="backup")
+app.command("support")(support.support)
 app.add_typer(owner.app, name="owner")
 app.add_typer(spaces.app, name="spaces")
 app.add_typer(clients.app, name="clients")

@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")" && pwd -P)
 source=$(dirname "$here")
 etc=$root/etc/vademecum
 opt=$root/opt/vademecum

@@ -12,7 +12,7 @@ import pytest
 from tests.deploy.units import INSTALLED, ROOT
 from tests.engines import require
 
-SCRIPTS = ("deploy/install.sh", "deploy/vademecum", ".ci/run")
+SCRIPTS = ("deploy/install.sh", "deploy/vademecum", "deploy/cloudrun/roles.sh", ".ci/run")
 
 
 def install(root: Path, *arguments: str) -> str:
