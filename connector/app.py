@@ -3,12 +3,10 @@
 The command line uses the same `Vademecum`, so both see one store and one engine.
 """
 
-import asyncio
-import contextlib
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -18,7 +16,6 @@ from typing import TYPE_CHECKING
 import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
@@ -29,7 +26,7 @@ from connector.access import Access
 from connector.activity import Activity
 from connector.deletion import AccountDeletion
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
-from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, sweep_what_has_expired
+from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, lifespan, sweep_what_has_expired
 from connector.identity.admission import Admission
 from connector.identity.configured import allow_list, firebase_project, firebase_sdk_urls, oidc_client
 from connector.identity.credentials import Credentials
@@ -202,11 +199,8 @@ class Vademecum:
     @cached_property
     def readiness(self) -> health.Readiness:
         """Whether requests can be answered."""
-        checks = {
-            "database": lambda: self.database.problem() is None,
-            "embedder": lambda: self.settings.embedder == "none" or self.embedder is not None,
-            "state_key": lambda: health.opens(self.authorization_server.keys),
-        }
+        local = self.embedder if self.settings.embedder == "local" else None
+        checks = health.checks(self.database, self.authorization_server.keys, local)
         return health.Readiness(checks, self.monotonic)
 
     @cached_property
@@ -376,24 +370,16 @@ def _challenge(parts: Vademecum) -> Challenge:
 
 
 def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifespan[Starlette]:
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await run_in_threadpool(parts.deletion.close_restored)
-        async with sessions.run():
-            running = [
-                asyncio.create_task(parts.activity.write_in_background()),
-                asyncio.create_task(embed_what_is_owed(parts.engine.index_pending)),
-                asyncio.create_task(sweep_what_has_expired(parts.records.sweep)),
-                asyncio.create_task(erase_what_was_closed(parts.deletion.resume)),
-            ]
-            yield
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            await run_in_threadpool(parts.activity.flush)
-            await run_in_threadpool(parts.provider_http.close)
+    def background() -> Sequence[Coroutine[None, None, None]]:
+        return (
+            parts.activity.write_in_background(),
+            embed_what_is_owed(parts.engine.index_pending),
+            sweep_what_has_expired(parts.records.sweep),
+            erase_what_was_closed(parts.deletion.resume),
+        )
 
-    return lifespan
+    last = (parts.activity.flush, parts.provider_http.close)
+    return lifespan(parts.deletion.close_restored, sessions.run, background, last)
 
 
 def page_context(parts: Vademecum) -> PageContext:

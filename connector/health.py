@@ -13,7 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from connector.stores import OpenDatabase
 from oauth.keys import Keys, UnreadableKeys
+from store.embedders.protocol import Embedder
 from store.errors import StoreError
 
 PASSED_SECONDS = 5
@@ -43,7 +45,25 @@ class Readiness:
             return self._known
 
 
-def opens(keys: Keys) -> bool:
+def checks(database: OpenDatabase, keys: Keys, local: Embedder | None) -> Mapping[str, Callable[[], bool]]:
+    """What readiness looks at; a service that embeds is not asked, for search does without it for a while."""
+    return {
+        "database": lambda: database.problem() is None,
+        "embedder": lambda: local is None or _embeds(local),
+        "state_key": lambda: _opens(keys),
+    }
+
+
+def _embeds(embedder: Embedder) -> bool:
+    """Whether the model answers."""
+    try:
+        embedder.embed_queries(["ready"])
+    except StoreError:
+        return False
+    return True
+
+
+def _opens(keys: Keys) -> bool:
     """Whether the signing keys can be read; another state key may have come with a restored database."""
     try:
         keys.ring()

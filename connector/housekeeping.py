@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from starlette.concurrency import run_in_threadpool
 
@@ -45,3 +46,33 @@ async def erase_what_was_closed(resume: Callable[[], int]) -> None:
         except StoreError as error:
             log.warning("account.not_yet_deleted", extra={"code": error.code})
         await asyncio.sleep(SWEEP_SECONDS)
+
+
+def lifespan(
+    first: Callable[[], object],
+    sessions: Callable[[], AbstractAsyncContextManager[None]],
+    background: Callable[[], Sequence[Coroutine[None, None, None]]],
+    last: Sequence[Callable[[], None]],
+) -> Callable[[object], AbstractAsyncContextManager[None]]:
+    """What surrounds the serving of requests.
+
+    Args:
+        first: done before anything is served.
+        sessions: entered around everything.
+        background: what runs beside requests until they end, and is then cancelled.
+        last: what is done afterwards, in this order.
+    """
+
+    @asynccontextmanager
+    async def serving(app: object) -> AsyncIterator[None]:
+        await run_in_threadpool(first)
+        async with sessions():
+            running = [asyncio.create_task(each) for each in background()]
+            yield
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            for each in last:
+                await run_in_threadpool(each)
+
+    return serving

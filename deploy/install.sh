@@ -170,7 +170,8 @@ install_release() {
 # Before new code opens the database: a migration only goes forward.
 back_up() {
   [ -z "$root" ] && [ -e "$opt/current" ] || return 0
-  if systemctl cat vademecum-backup.service >/dev/null 2>&1; then
+  # Whoever has turned the timer off makes backups elsewhere.
+  if systemctl is-enabled --quiet vademecum-backup.timer 2>/dev/null; then
     say "  backup    before the upgrade"
     run systemctl start vademecum-backup.service || fail "the backup failed, so nothing was changed: journalctl -u vademecum-backup"
   fi
@@ -194,13 +195,16 @@ switch_to() {
 }
 
 install_units() {
+  local unit first=''
+  [ -e "$units/vademecum-backup.timer" ] || first=yes
   for unit in vademecum.service vademecum-backup.service vademecum-backup.timer; do
     put "$here/systemd/$unit" "$units/$unit" 0644
   done
   put "$here/vademecum" "$root/usr/local/bin/vademecum" 0755
   on_machine systemctl daemon-reload
-  on_machine systemctl enable --quiet vademecum.service vademecum-backup.timer
-  on_machine systemctl start vademecum-backup.timer
+  on_machine systemctl enable --quiet vademecum.service
+  # Once: it stays off for those who turn it off.
+  if [ -n "$first" ]; then on_machine systemctl enable --quiet --now vademecum-backup.timer; fi
 }
 
 install_proxy() {
