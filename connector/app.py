@@ -28,6 +28,7 @@ from connector import failures, health, models, state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.deletion import AccountDeletion
+from connector.embedding_model import EmbeddingModel
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, sweep_what_has_expired
 from connector.identity.admission import Admission
@@ -193,6 +194,11 @@ class Vademecum:
         return models.embedder(self.settings)
 
     @cached_property
+    def embedding_model(self) -> EmbeddingModel:
+        """Whether this process's embedder is the installation's."""
+        return EmbeddingModel(self.records, None if self.embedder is None else self.embedder.name)
+
+    @cached_property
     def model(self) -> "GeminiModel | None":
         """What writes and sees, where it is configured."""
         return models.language_model(self.settings)
@@ -356,10 +362,13 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await run_in_threadpool(parts.deletion.close_restored)
+        await run_in_threadpool(parts.embedding_model.choose)
         async with sessions.run():
             running = [
                 asyncio.create_task(parts.activity.write_in_background()),
-                asyncio.create_task(embed_what_is_owed(parts.engine.index_pending)),
+                asyncio.create_task(
+                    embed_what_is_owed(parts.embedding_model.is_current, parts.engine.index_pending)
+                ),
                 asyncio.create_task(sweep_what_has_expired(parts.records.sweep)),
                 asyncio.create_task(erase_what_was_closed(parts.deletion.resume)),
             ]

@@ -15,12 +15,17 @@ SWEEP_SECONDS = 3600
 EMBED_BATCH = 64
 
 
-async def embed_what_is_owed(index_pending: Callable[[int], int]) -> None:
-    """Embeds what was saved while the embedder was away, until cancelled."""
+async def embed_what_is_owed(is_current: Callable[[], bool], index_pending: Callable[[int], int]) -> None:
+    """Embeds what was saved while the embedder was away, or by another model, until cancelled.
+
+    Not while `is_current` says that the installation has another model than this process: those who run with
+    that one do it.
+    """
     while True:
         embedded = 0
         try:
-            embedded = await run_in_threadpool(index_pending, EMBED_BATCH)
+            if await run_in_threadpool(is_current):
+                embedded = await run_in_threadpool(index_pending, EMBED_BATCH)
         except StoreError as error:
             log.warning("embedding.still_owed", extra={"code": error.code})
         await asyncio.sleep(0 if embedded else EMBED_SECONDS)

@@ -239,9 +239,13 @@ class FirestoreMemories:
         """Forgotten ones too: undoing must find them whole."""
         return vectors.unindexed(self._database, model, limit)
 
-    def set_vectors(self, model: str, memory: Owed, vectors_: Sequence[Vector]) -> None:
+    def count_unindexed(self, model: str) -> int:
+        """Over the index."""
+        return vectors.count_unindexed(self._database, model)
+
+    def set_vectors(self, model: str, memory: Owed, vectors_: Sequence[Vector]) -> bool:
         """Under the condition that the memory is as it was."""
-        vectors.put(self._tenant(memory.owner), model, memory, vectors_)
+        return vectors.put(self._tenant(memory.owner), model, memory, vectors_)
 
     def select(self, view: View, selection: Selection) -> list[Memory]:
         """By index, space by space."""
