@@ -25,6 +25,7 @@ from connector import failures, health, models, state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.deletion import AccountDeletion
+from connector.embedding_model import EmbeddingModel
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, lifespan, sweep_what_has_expired
 from connector.identity.admission import Admission
@@ -209,6 +210,11 @@ class Vademecum:
         return models.embedder(self.settings)
 
     @cached_property
+    def embedding_model(self) -> EmbeddingModel:
+        """Whether this process's embedder is the installation's."""
+        return EmbeddingModel(self.records, None if self.embedder is None else self.embedder.name)
+
+    @cached_property
     def model(self) -> "GeminiModel | None":
         """What writes and sees, where it is configured."""
         return models.language_model(self.settings)
@@ -222,13 +228,7 @@ class Vademecum:
 
     @property
     def archive(self) -> Archive:
-        """Memories as they are moved from one server to another.
-
-        Raises:
-            StoreError: `unavailable`, for a store that cannot do that yet.
-        """
-        if self.stores.archive is None:
-            raise StoreError("unavailable", f"{self.settings.store} cannot export and import yet")
+        """Memories as they are moved from one server to another."""
         return self.stores.archive
 
     @cached_property
@@ -373,13 +373,13 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
     def background() -> Sequence[Coroutine[None, None, None]]:
         return (
             parts.activity.write_in_background(),
-            embed_what_is_owed(parts.engine.index_pending),
+            embed_what_is_owed(parts.embedding_model.is_current, parts.engine.index_pending),
             sweep_what_has_expired(parts.records.sweep),
             erase_what_was_closed(parts.deletion.resume),
         )
 
-    last = (parts.activity.flush, parts.provider_http.close)
-    return lifespan(parts.deletion.close_restored, sessions.run, background, last)
+    begin = (parts.deletion.close_restored, parts.embedding_model.choose)
+    return lifespan(begin, sessions.run, background, (parts.activity.flush, parts.provider_http.close))
 
 
 def page_context(parts: Vademecum) -> PageContext:
