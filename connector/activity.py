@@ -26,6 +26,7 @@ MAX_WAITING = 10_000
 MAX_REFUSALS_WAITING = 60
 """Of a flood only so many are told of one by one."""
 SEARCHES = frozenset({"search_context", "search"})
+_LISTS = ("matches", "results", "items", "citations", "memories", "nodes")
 _QUERIES = ("query", "question", "task")
 
 
@@ -131,6 +132,7 @@ class Activity:
 
 def _memory_ids(answer: Mapping[str, Any]) -> list[str]:
     """The memories that an answer speaks of, in its order."""
-    lists = (answer.get(name, ()) for name in ("matches", "results", "items", "citations"))
-    rows = [answer.get("item"), *(row for rows in lists for row in rows), answer]
+    lists = (answer.get(name, ()) for name in _LISTS)
+    packed = (row for section in answer.get("sections", ()) for row in section.get("items", ()))
+    rows = [answer.get("item"), *(row for rows in lists for row in rows), *packed, answer]
     return [row["id"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("id"), str)]

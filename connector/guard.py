@@ -4,6 +4,7 @@ RFC 6750 (bearer tokens), RFC 9728 (protected-resource metadata). The order of c
 preflight, token, Origin, method, media type, size, scope; the Host was checked before.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -24,6 +25,11 @@ HOSTED_ORIGINS = ("https://claude.ai", "https://claude.com", "https://chatgpt.co
 ALLOWED_HEADERS = (
     "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Mcp-Param-*"
 )
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""Every escape in turn, so that an escaped backslash is not taken for the beginning of another."""
 _LOOPBACK_PREFIXES = ("http://127.0.0.1:", "http://localhost:", "http://[::1]:")
 
 
@@ -110,7 +116,7 @@ class Guard:
         try:
             principal = await self._authenticate(headers)
             self._check_request(scope["method"], origin, headers)
-            body = await _read_body(headers, receive)
+            body = _without_lone_surrogates(await _read_body(headers, receive))
             self._check_scopes(principal, headers, body)
         except Refusal as refusal:
             answer = JSONResponse(
@@ -196,6 +202,17 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise Refusal(400, "invalid_request", "Send one JSON-RPC message at a time, batches are not served")
     return message
+
+
+def _without_lone_surrogates(body: bytes) -> bytes:
+    r"""U+FFFD for each escape of half a character, such as "\ud83d" alone.
+
+    JSON allows them (RFC 8259 §8.2) and JavaScript hosts send them when they cut a text in the middle of an
+    emoji; strict parsers refuse the whole message.
+    """
+    if b"\\ud" not in body.lower():
+        return body
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body)
 
 
 async def _read_body(headers: Headers, receive: Receive) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import regex
 
@@ -13,6 +14,9 @@ from store.sentences import sentences
 
 HITS = 8
 CITED = 3
+PER_MEMORY = 40
+COMPARED = 80
+"""Sentences that are embedded while somebody waits: those of the best memories."""
 NEARLY_AS_GOOD = 0.75
 """The share of the best sentence's nearness from which a sentence of another memory is told too."""
 NOTHING_FOUND = "nothing that is stored answers this"
@@ -60,7 +64,12 @@ def _best_sentences(
     engine: Engine, question: str, memories: Sequence[Memory]
 ) -> list[tuple[Citation, float]]:
     """Of each memory the sentence nearest to the question, and how near; nearest first."""
-    said = [Citation(memory, sentence) for memory in memories for sentence in sentences(memory.content)]
+    said = [
+        Citation(memory, sentence)
+        for memory in memories
+        for sentence in islice(sentences(memory.content), PER_MEMORY)
+    ]
+    said = said[:COMPARED]
     nearness = engine.nearness(question, [citation.quote for citation in said])
     best: dict[str, tuple[Citation, float]] = {}
     # Of two that are equally near, the longer says more.

@@ -51,7 +51,7 @@ def named(engine: Engine, view: View, ids: Sequence[str]) -> list[Memory]:
 
 
 def consolidate(
-    engine: Engine, sources: Sequence[Memory], app: str, client_name: str, content: str | None
+    engine: Engine, view: View, sources: Sequence[Memory], app: str, client_name: str, content: str | None
 ) -> Memory:
     """The memory that stands for all of them; asked again, the one that stands for them already.
 
@@ -59,20 +59,24 @@ def consolidate(
         StoreError: `invalid_argument` without content and without a language model; `conflict` for a source
             that another memory has superseded.
     """
-    if (present := _standing_for(engine, sources)) is not None:
+    if any(source.state == "pending" for source in sources):
+        raise StoreError("conflict", "a source waits for review; approve it first")
+    if (present := _standing_for(engine, view, sources)) is not None:
         return present
     merged = content if content is not None else _written(engine, sources)
     write = engine.prepare(sources[0].owner, sources[0].space, app, _draft(sources, client_name, merged))
     return engine.memories.consolidate(write, [source.id for source in sources], engine.model)
 
 
-def _standing_for(engine: Engine, sources: Sequence[Memory]) -> Memory | None:
+def _standing_for(engine: Engine, view: View, sources: Sequence[Memory]) -> Memory | None:
     successors = {source.superseded_by for source in sources if source.state == "deprecated"}
     successor = next(iter(successors), None)
     if len(successors) != 1 or successor is None or any(each.superseded_by is None for each in sources):
         return None
     known = engine.memories.find(sources[0].owner, successor)
-    is_made_of_them = known is not None and set(known.source.derived_from) == {each.id for each in sources}
+    if known is None or not view.shows(known):
+        return None
+    is_made_of_them = set(known.source.derived_from) == {each.id for each in sources}
     return known if is_made_of_them else None
 
 

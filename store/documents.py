@@ -41,8 +41,12 @@ class Ingested:
     write_status: Literal["created", "unchanged", "updated"]
 
 
-def ingest(engine: Engine, owner: str, space: str, app: str, draft: DocumentDraft) -> Ingested:
+def ingest(
+    engine: Engine, owner: str, space: str, app: str, draft: DocumentDraft, is_patient: bool = False
+) -> Ingested:
     """Stores the document, or its next version in place of the last.
+
+    A long one is embedded afterwards, in the background, unless whoever stores it is patient.
 
     Raises:
         StoreError: `invalid_argument`, `too_large`, `not_found` for the space, or `conflict` when other
@@ -56,9 +60,8 @@ def ingest(engine: Engine, owner: str, space: str, app: str, draft: DocumentDraf
         if known is not None and known.content_hash == content_hash:
             return Ingested(known, "unchanged")
         try:
-            return _put(
-                engine, _next(engine, (owner, space, app, key), known, draft, content_hash), known, draft
-            )
+            document = _next(engine, (owner, space, app, key), known, draft, content_hash)
+            return _put(engine, document, known, draft, is_patient)
         except StoreError as error:
             # Another process stored a version in between: look again.
             if error.code != "conflict" or attempt == ATTEMPTS - 1:
@@ -189,12 +192,14 @@ def _next(
     )
 
 
-def _put(engine: Engine, document: Document, known: Document | None, draft: DocumentDraft) -> Ingested:
+def _put(
+    engine: Engine, document: Document, known: Document | None, draft: DocumentDraft, is_patient: bool
+) -> Ingested:
     present = _present(engine, known)
     drafts = [_draft(document, chunk) for chunk in chunks.split(draft.title, draft.content)]
     kept = [_pop(present, each.content) for each in drafts]
     fresh = [each for each, memory in zip(drafts, kept, strict=True) if memory is None]
-    writes = engine.prepare_many(document.owner, document.space, document.app, fresh)
+    writes = engine.prepare_many(document.owner, document.space, document.app, fresh, is_patient)
     gone = [memory.id for memories in present.values() for memory in memories if _may_go(memory, document)]
     document = replace(document, chunks=_in_order(kept, writes))
     stored = engine.memories.put_document(document, writes, gone, engine.model)

@@ -32,6 +32,8 @@ def check(draft: Draft) -> Draft:
         raise StoreError("invalid_argument", f"a tag is longer than {MAX_TAG_CHARACTERS} characters")
     if draft.valid_from and draft.valid_until and draft.valid_until <= draft.valid_from:
         raise StoreError("invalid_argument", "valid_until is not after valid_from")
+    if draft.if_revision is not None and draft.source.external_id is None:
+        raise StoreError("invalid_argument", "if_revision is for memories with a source.external_id")
     if draft.supersedes is not None and draft.source.origin == "external":
         raise StoreError(
             "invalid_argument", "what comes from outside waits for review and supersedes nothing"

@@ -13,7 +13,7 @@ import numpy as np
 from store import lexical, ranking
 from store.arrangement import SPARE, Placed, arrange
 from store.backend import Background, Memories, Passage, Query, Write
-from store.characters import well_formed
+from store.characters import is_visible, well_formed
 from store.cursors import Cursors
 from store.draft import check
 from store.embedders.protocol import Embedder
@@ -106,7 +106,7 @@ class Engine:
         Raises:
             StoreError: `invalid_argument` for an empty query.
         """
-        if not query.strip():
+        if not is_visible(query):
             raise StoreError("invalid_argument", "query is empty")
         prepared = self._query(well_formed(query[:MAX_QUERY_CHARACTERS]))
         candidates = self._memories.candidates(owner, space, prepared, _well_formed(filters))
@@ -289,11 +289,13 @@ class Engine:
         """
         return self.prepare_many(owner, space, app, [draft])[0]
 
-    def prepare_many(self, owner: str, space: str, app: str, drafts: Sequence[Draft]) -> list[Write]:
+    def prepare_many(
+        self, owner: str, space: str, app: str, drafts: Sequence[Draft], is_patient: bool = False
+    ) -> list[Write]:
         """Several; their embeddings are left owing when there are more passages than a caller waits for."""
         now = self._now()
         writes = [self._prepare(owner, space, app, check(draft), now) for draft in drafts]
-        return self._embedded(writes) if _count(writes) <= MAX_PASSAGES_AT_ONCE else writes
+        return self._embedded(writes) if is_patient or _count(writes) <= MAX_PASSAGES_AT_ONCE else writes
 
     def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
         memory = Memory(

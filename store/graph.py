@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 import regex
 
@@ -103,7 +104,7 @@ def telling(memories: Memories, view: View, entity: Entity, limit: int, valid_at
 
 def named_in(memories: Memories, view: View, text: str, limit: int) -> list[Entity]:
     """The known entities that a text names, longest name first."""
-    found = memories.entities(view, KNOWN, [*dict.fromkeys(_candidates(text))][:MAX_CANDIDATES], MAX_LISTED)
+    found = memories.entities(view, KNOWN, [*islice(dict.fromkeys(islice(_candidates(text), MAX_CANDIDATES * 4)), MAX_CANDIDATES)], MAX_LISTED)
     return sorted(found, key=lambda entity: (-len(entity.key), entity.key))[:limit]
 
 

@@ -25,6 +25,12 @@ def get(engine: Engine, view: View, memory_id: str) -> Memory:
     return memory
 
 
+def is_forgotten(engine: Engine, view: View, memory_id: str) -> bool:
+    """Whether it is a memory of the view that was forgotten."""
+    memory = engine.memories.find_forgotten(view.owner, well_formed(memory_id))
+    return memory is not None and view.shows(memory)
+
+
 def restore(engine: Engine, view: View, memory_id: str) -> None:
     """Undoes forgetting; of a memory that was not forgotten it changes nothing.
 
@@ -51,7 +57,9 @@ def approve(engine: Engine, view: View, ids: Sequence[str]) -> list[Memory]:
     Raises:
         StoreError: `not_found`; `conflict` for one that does not wait; `invalid_argument` for too many.
     """
-    return engine.memories.approve(view.owner, _reviewed(engine, view, ids), engine.now())
+    approved = engine.memories.approve(view.owner, _reviewed(engine, view, ids), engine.now())
+    # What it was to change may be hidden from whoever approves it.
+    return [memory for memory in approved if view.shows(memory)]
 
 
 def reject(engine: Engine, view: View, ids: Sequence[str]) -> list[str]:

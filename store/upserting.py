@@ -38,7 +38,7 @@ def repeats(known: Memory, proposed: Memory) -> bool:
     untrusted text merely repeats has nothing to wait for.
     """
     state, origin = proposed.state, proposed.source.origin
-    if (known.state in ("deprecated", "merged") and state == "active") or is_untrusted(proposed, known):
+    if (known.state in ("deprecated", "merged", "pending") and state == "active") or is_untrusted(proposed, known):
         state = known.state
     if is_untrusted(proposed, known):
         origin = known.source.origin
@@ -53,7 +53,13 @@ def repeats(known: Memory, proposed: Memory) -> bool:
         revision=known.revision,
         superseded_by=known.superseded_by,
         pinned=known.pinned,
-        source=replace(proposed.source, client_name=known.source.client_name, origin=origin),
+        source=replace(
+            proposed.source,
+            client_name=known.source.client_name,
+            origin=origin,
+            # Every conversation has its own.
+            session=known.source.session,
+        ),
         # A model seldom describes an image twice in the same words.
         retrieval_text=known.retrieval_text if is_same_image else proposed.retrieval_text,
     )
@@ -61,10 +67,16 @@ def repeats(known: Memory, proposed: Memory) -> bool:
 
 
 def next_revision(known: Memory, proposed: Memory) -> Memory:
-    """The proposal under the known memory's id."""
+    """The proposal under the known memory's id.
+
+    New text alone neither brings back what was put aside nor accepts what waits for review.
+    """
+    stays = known.state in ("deprecated", "merged", "pending") and proposed.state in ("active", "wip")
     return replace(
         proposed,
         id=known.id,
+        state=known.state if stays else proposed.state,
+        superseded_by=known.superseded_by if stays else proposed.superseded_by,
         created_at=known.created_at,
         last_used_at=known.last_used_at,
         revision=known.revision + 1,

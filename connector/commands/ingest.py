@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from connector.app import Vademecum
 from connector.commands.memories import APP
 from connector.commands.output import (
     Json,
@@ -50,9 +49,8 @@ def ingest(
         task = progress.add_task("Ingesting", total=len(files))
         for file in files:
             try:
-                ingested = documents.ingest(parts.engine, subject, shelf, APP, read(file))
+                ingested = documents.ingest(parts.engine, subject, shelf, APP, read(file), is_patient=True)
                 counts[ingested.write_status] += 1
-                _embed(parts)
             except StoreError as error:
                 problems[str(file)] = error.message
             progress.update(task, advance=1)
@@ -110,8 +108,3 @@ def read(file: Path) -> DocumentDraft:
     source = Source(origin="import", client_name="command line", url=file.as_uri(), external_id=str(file))
     return DocumentDraft(title[: documents.MAX_TITLE_CHARACTERS], content, source)
 
-
-def _embed(parts: Vademecum) -> None:
-    """What a long document was stored without."""
-    while parts.engine.index_pending():
-        pass

@@ -92,7 +92,7 @@ class MemoryStatus(Arguments):
 
 
 def _memory_status(call: Call, arguments: MemoryStatus) -> JsonObject:
-    status = call.engine.status(call.owner, [each.id for each in call.spaces])
+    status = call.status()
     total = sum(status.counts.values())
     identity = "empty" if total == 0 else "several_spaces" if len(status.spaces) > 1 else "ok"
     return {

@@ -37,7 +37,7 @@ def _forget_context(call: Call, arguments: ForgetContext) -> JsonObject:
         change(call.engine, view, arguments.id)
     elif arguments.undo:
         lifecycle.restore(call.engine, view, arguments.id)
-    else:
+    elif not lifecycle.is_forgotten(call.engine, view, arguments.id):
         memory = call.find(arguments.id)
         call.engine.forget(call.owner, [memory.space], memory.id)
     return {"id": arguments.id, "forgotten": not arguments.undo}

@@ -53,7 +53,12 @@ def _consolidate_context(call: Call, arguments: ConsolidateContext) -> JsonObjec
         raise StoreError("invalid_argument", "give either topic or source_ids")
     principal = call.principal
     merged = consolidation.consolidate(
-        call.engine, sources, principal.app, principal.client_name, arguments.content
+        call.engine,
+        call.view_of_spaces,
+        sources,
+        principal.app,
+        principal.client_name,
+        arguments.content,
     )
     return {"item": item(merged), "deprecated": [source.id for source in sources]}
 

@@ -72,7 +72,7 @@ class ListCapabilities(Arguments):
 
 
 def _list_capabilities(call: Call, arguments: ListCapabilities) -> JsonObject:
-    status = call.engine.status(call.owner, [each.id for each in call.spaces])
+    status = call.status()
     return {
         "counts": dict(status.counts),
         "scopes": sorted(call.principal.scopes),

@@ -79,7 +79,11 @@ def _save_context(call: Call, arguments: SaveContext) -> JsonObject:
         image_sha256=None if image is None else image.sha256,
     )
     saved = call.engine.save(call.owner, call.space.id, call.principal.app, draft)
-    answer = {"item": item(saved.memory), "write_status": saved.write_status, "indexed": saved.indexed}
+    # A duplicate may be hidden from this app: it is told only what it said itself.
+    shown = item(saved.memory)
+    if not call.view.shows(saved.memory):
+        shown = {"id": saved.memory.id, "content": content, "metadata": {}}
+    answer = {"item": shown, "write_status": saved.write_status, "indexed": saved.indexed}
     return answer | ({"note": image.note} if image is not None and image.note else {})
 
 

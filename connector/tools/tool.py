@@ -13,7 +13,7 @@ from connector.access import Principal
 from store import lifecycle
 from store.engine import EVERYTHING_ACTIVE, Engine
 from store.errors import StoreError
-from store.memory import Filters, Hit, Memory, Space, View
+from store.memory import Filters, Hit, Memory, Space, Status, View
 from store.owners import Owners
 
 JsonObject = dict[str, Any]
@@ -112,6 +112,23 @@ class Call:
         memory = self.find(memory_id)
         self.engine.note_use(memory)
         return memory
+
+    def status(self) -> Status:
+        """Counts over the spaces, as far as the app's profile shows them.
+
+        Counts are kept by state alone. An app that sees only some states or origins is told of no topic and of
+        no moment; one that sees only some origins of no number either.
+        """
+        status = self.engine.status(self.owner, [space.id for space in self.spaces])
+        states, origins = self.principal.states, self.principal.origins
+        if states is None and origins is None:
+            return status
+        counts = {
+            state: count
+            for state, count in status.counts.items()
+            if origins is None and (states is None or state in states)
+        }
+        return replace(status, counts=counts, topics=(), updated_at=None)
 
     @property
     def account(self) -> str:

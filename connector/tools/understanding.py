@@ -9,6 +9,7 @@ from connector.tools.shapes import answer_schema
 from connector.tools.tool import Arguments, Call, JsonObject, Tool
 from store import answers, context_packs, graph
 from store.context_packs import MAX_BUDGET_TOKENS, MIN_BUDGET_TOKENS, Intent, Item
+from store.engine import MAX_QUERY_CHARACTERS
 from store.entities import Entity
 from store.memory import Memory
 from store.names import folded
@@ -16,6 +17,7 @@ from store.sentences import sentences
 from store.summary import cut
 
 LABEL_CHARACTERS = 120
+MAX_ASKED = MAX_QUERY_CHARACTERS
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
@@ -23,7 +25,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 class GetContext(Arguments):
     """Arguments of `get_context`."""
 
-    task: Annotated[str, Field(description="What is to be done, in any words")]
+    task: Annotated[str, Field(max_length=MAX_ASKED, description="What is to be done, in any words")]
     intent: Intent
     budget_tokens: Annotated[int, Field(ge=MIN_BUDGET_TOKENS, le=MAX_BUDGET_TOKENS)] = 2000
 
@@ -56,7 +58,7 @@ def _item(item: Item) -> JsonObject:
 class AskContext(Arguments):
     """Arguments of `ask_context`."""
 
-    question: Annotated[str, Field(description="Any question, in any language")]
+    question: Annotated[str, Field(max_length=MAX_ASKED, description="Any question, in any language")]
 
 
 def _ask_context(call: Call, arguments: AskContext) -> JsonObject:

@@ -62,4 +62,7 @@ def _proposals(tenant: Tenant, stored: Stored) -> list[str]:
         return []
     found = tenant.ask(Ask("memories", (("external", "==", stored.external),)))
     others = (from_fields(tenant.owner, each.id, each.to_dict() or {}) for each in found)
-    return [each.memory.id for each in others if each.is_proposal]
+    base = stored.memory.id
+    return [
+        each.memory.id for each in others if each.is_proposal and base in each.memory.source.derived_from
+    ]

@@ -49,6 +49,8 @@ class Database:
             # Made here, so that it is never, not even for a moment, readable by others.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._writer = self._connect()
+            # What is deleted is overwritten, whoever deletes it: the file does not go on holding the words.
+            self._writer.execute("PRAGMA secure_delete=ON")
         except (OSError, sqlite3.Error) as error:
             mend = f"; {DAMAGED}" if _is_damage(error) else ""
             raise StoreError(
@@ -183,11 +185,9 @@ class Database:
         pages, changes = -MERGED_PAGES, 2
         while changes >= 2:
             with self.write() as connection:
-                connection.execute("PRAGMA secure_delete=ON")
                 before = connection.total_changes
                 connection.execute("INSERT INTO terms (terms, rank) VALUES ('merge', ?)", (pages,))
                 changes = connection.total_changes - before
-                connection.execute("PRAGMA secure_delete=OFF")
             pages = MERGED_PAGES
         with self._lock:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -27,7 +27,9 @@ def erase(connection: sqlite3.Connection, owner: str, memory_id: str) -> bool:
             """SELECT memories.n FROM memories JOIN memories AS erased ON erased.owner = memories.owner
                WHERE erased.owner = :owner AND erased.id = :id AND (memories.n = erased.n OR (
                    erased.is_proposal = 0 AND memories.is_proposal = 1 AND memories.space = erased.space
-                   AND memories.app = erased.app AND memories.external_id = erased.external_id))""",
+                   AND memories.app = erased.app AND memories.external_id = erased.external_id
+                   AND EXISTS (SELECT 1 FROM json_each(memories.source, '$.derived_from') AS base
+                               WHERE base.value = erased.id)))""",
             {"owner": owner, "id": memory_id},
         )
     ]

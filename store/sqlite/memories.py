@@ -153,7 +153,9 @@ class SQLiteMemories:
     def delete(self, owner: str, memory_id: str) -> bool:
         """One transaction, and every cache starts anew."""
         with self._database.write() as connection:
-            return erasing.erase(connection, owner, memory_id)
+            is_found = erasing.erase(connection, owner, memory_id)
+        self._database.compact()
+        return is_found
 
     def find_document(self, owner: str, space: str, app: str, key: str) -> Document | None:
         """One look-up led by the owner."""
@@ -184,7 +186,9 @@ class SQLiteMemories:
     def delete_document(self, owner: str, document_id: str) -> bool:
         """One transaction, and every cache starts anew."""
         with self._database.write() as connection:
-            return documents.delete(connection, owner, document_id)
+            is_found = documents.delete(connection, owner, document_id)
+        self._database.compact()
+        return is_found
 
     def add_turn(self, turn: Turn, since: datetime) -> tuple[Turn, bool]:
         """Under the write lock, so that two turns at once have two numbers."""
@@ -209,6 +213,7 @@ class SQLiteMemories:
         """One transaction, and every cache starts anew."""
         with self._database.write() as connection:
             spaces.delete(connection, owner, space)
+        self._database.compact()
 
     def spaces(self, owner: str) -> list[Space]:
         """Oldest first."""

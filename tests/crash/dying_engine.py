@@ -33,7 +33,7 @@ def change(engine: Engine, owner: str, name: str) -> None:
             engine.save(owner, space, APP, Draft("a memory of Aunt Berta", tags=("family",)))
         case "consolidate":
             sources = engine.memories.select(view, Selection(states=("wip",)))
-            consolidation.consolidate(engine, sources, APP, "test", "the whole thought")
+            consolidation.consolidate(engine, view, sources, APP, "test", "the whole thought")
         case "replace":
             ingest(engine, owner, space, NEW)
 
