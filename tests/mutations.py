@@ -238,9 +238,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what is grave wants a fresh sign-in",
-        "connector/pages/reauthentication.py",
-        "if timedelta(0) <= age <= RECENT:",
-        "if True:",
+        "connector/pages/sessions.py",
+        "return timedelta(0) <= now - self.created_at <= FRESH_LIFETIME",
+        "return True",
         "tests/connector/pages/test_sessions.py",
     ),
 )

@@ -14,8 +14,8 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from connector.pages.forms import first
-from connector.pages.page import Visit, redirect
-from connector.pages.sign_in import sign_in_path
+from connector.pages.page import Visit
+from connector.pages.reauthentication import find_fresh_owner, over_sign_in
 from connector.tools.dates import rfc3339
 from store.engine import Engine
 from store.memory import Memory, Selection, View
@@ -30,15 +30,15 @@ EXPORTED_AT_ONCE = 200
 
 def show_deletion(visit: Visit) -> Response:
     """What would go, what would stay elsewhere, and the form."""
-    owner = _fresh_owner(visit)
-    return _over_sign_in(visit, DELETE) if owner is None else _deletion_form(visit, owner)
+    owner = find_fresh_owner(visit)
+    return over_sign_in(visit, DELETE) if owner is None else _deletion_form(visit, owner)
 
 
 def send_deletion(visit: Visit) -> Response:
     """Ends the account, if the confirmation is right."""
-    owner = _fresh_owner(visit)
+    owner = find_fresh_owner(visit)
     if owner is None:
-        return _over_sign_in(visit, DELETE)
+        return over_sign_in(visit, DELETE)
     if first(visit.form, CONFIRMATION).strip().casefold() != _server(visit):
         return _deletion_form(visit, owner, 400, alert="confirmation")
     deletion = visit.context.deletion
@@ -52,26 +52,15 @@ def send_deletion(visit: Visit) -> Response:
 
 def export(visit: Visit) -> Response:
     """Every memory that is not forgotten, one JSON object a line."""
-    owner = _fresh_owner(visit)
+    owner = find_fresh_owner(visit)
     if owner is None:
-        return _over_sign_in(visit, EXPORT)
+        return over_sign_in(visit, EXPORT)
     log.info("account.exported", extra={"owner": owner})
     return StreamingResponse(
         _lines(visit.context.engine, owner),
         media_type="application/x-ndjson",
         headers={"Content-Disposition": 'attachment; filename="memories.jsonl"'},
     )
-
-
-def _fresh_owner(visit: Visit) -> str | None:
-    """The id of whoever has signed in within the last minutes."""
-    if visit.session is None or not visit.session.is_fresh(visit.context.now()):
-        return None
-    return visit.session.owner
-
-
-def _over_sign_in(visit: Visit, path: str) -> Response:
-    return redirect(sign_in_path(visit.context.pending.open_path(visit.browser, path).id))
 
 
 def _deletion_form(visit: Visit, owner: str, status: int = 200, alert: str = "") -> Response:

@@ -41,7 +41,7 @@ class Session:
     def is_fresh(self, now: datetime) -> bool:
         """Whether whoever sits there has shown who they are within the last minutes: each sign-in is a new
         session."""
-        return now - self.created_at <= FRESH_LIFETIME
+        return timedelta(0) <= now - self.created_at <= FRESH_LIFETIME
 
     def is_browser(self, key: str) -> bool:
         """Whether `key` is this browser's, now or before it signed in."""

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from connector.pages.page import Page, Visit
-from connector.pages.reauthentication import demand_recent_sign_in
+from connector.pages.reauthentication import find_fresh_owner, over_sign_in
 from connector.pages.routes import routes
 from tests.connector.pages.stand import PASSPHRASE, Form, Person, Stand
 
@@ -65,7 +65,8 @@ def sign_out(person: Person, **fields: str) -> httpx2.Response:
 
 def test_a_grave_page_demands_a_sign_in_of_the_last_five_minutes_and_leads_back(stand: Stand) -> None:
     def grave(visit: Visit) -> Response:
-        return demand_recent_sign_in(visit, "/grave") or PlainTextResponse("done")
+        is_fresh = find_fresh_owner(visit) is not None
+        return PlainTextResponse("done") if is_fresh else over_sign_in(visit, "/grave")
 
     app = Starlette(
         routes=[Route("/grave", Page(stand.context, grave, grave, "grave")), *routes(stand.context)]
