@@ -104,7 +104,8 @@ def telling(memories: Memories, view: View, entity: Entity, limit: int, valid_at
 
 def named_in(memories: Memories, view: View, text: str, limit: int) -> list[Entity]:
     """The known entities that a text names, longest name first."""
-    found = memories.entities(view, KNOWN, [*islice(dict.fromkeys(islice(_candidates(text), MAX_CANDIDATES * 4)), MAX_CANDIDATES)], MAX_LISTED)
+    candidates = islice(dict.fromkeys(islice(_candidates(text), MAX_CANDIDATES * 4)), MAX_CANDIDATES)
+    found = memories.entities(view, KNOWN, [*candidates], MAX_LISTED)
     return sorted(found, key=lambda entity: (-len(entity.key), entity.key))[:limit]
 
 

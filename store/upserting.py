@@ -38,7 +38,9 @@ def repeats(known: Memory, proposed: Memory) -> bool:
     untrusted text merely repeats has nothing to wait for.
     """
     state, origin = proposed.state, proposed.source.origin
-    if (known.state in ("deprecated", "merged", "pending") and state == "active") or is_untrusted(proposed, known):
+    if (known.state in ("deprecated", "merged", "pending") and state == "active") or is_untrusted(
+        proposed, known
+    ):
         state = known.state
     if is_untrusted(proposed, known):
         origin = known.source.origin

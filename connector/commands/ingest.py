@@ -107,4 +107,3 @@ def read(file: Path) -> DocumentDraft:
     title = chunks.first_heading(content) or file.stem
     source = Source(origin="import", client_name="command line", url=file.as_uri(), external_id=str(file))
     return DocumentDraft(title[: documents.MAX_TITLE_CHARACTERS], content, source)
-

@@ -116,8 +116,8 @@ class Call:
     def status(self) -> Status:
         """Counts over the spaces, as far as the app's profile shows them.
 
-        Counts are kept by state alone. An app that sees only some states or origins is told of no topic and of
-        no moment; one that sees only some origins of no number either.
+        Counts are kept by state alone. An app that sees only some states or origins is told of no topic and
+        of no moment; one that sees only some origins of no number either.
         """
         status = self.engine.status(self.owner, [space.id for space in self.spaces])
         states, origins = self.principal.states, self.principal.origins

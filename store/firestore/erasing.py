@@ -63,6 +63,4 @@ def _proposals(tenant: Tenant, stored: Stored) -> list[str]:
     found = tenant.ask(Ask("memories", (("external", "==", stored.external),)))
     others = (from_fields(tenant.owner, each.id, each.to_dict() or {}) for each in found)
     base = stored.memory.id
-    return [
-        each.memory.id for each in others if each.is_proposal and base in each.memory.source.derived_from
-    ]
+    return [each.memory.id for each in others if each.is_proposal and base in each.memory.source.derived_from]

@@ -238,9 +238,9 @@ def test_another_embedder_embeds_everything_again_and_search_goes_on_meanwhile(s
     saved = save(stand)
     other = stand.another_process(FakeEmbedder(name="other", dimensions=32))
     assert [hit.memory.id for hit in other.search(stand.owner, stand.space, "pantry")] == [saved.memory.id]
-    assert other.count_pending() == 1
+    assert other.owed() == 1
     assert other.index_pending() == 1
-    assert (other.index_pending(), other.count_pending()) == (0, 0)
+    assert (other.index_pending(), other.owed()) == (0, 0)
     (hit,) = other.search(stand.owner, stand.space, "pantry", explain=True)
     assert hit.parts["vector"] > 0
 
