@@ -101,3 +101,18 @@ def test_the_settings_of_the_service_can_be_served() -> None:
     assert settings.store == "firestore"
     assert f"containerPort: {settings.port}" in service
     assert "secretKeyRef" in service and "VADEMECUM_STATE_KEY" not in environ
+
+
+def test_every_setting_that_a_page_names_exists() -> None:
+    known = {f"VADEMECUM_{name.upper()}" for name in Settings.model_fields}
+    known |= {f"{name}_FILE" for name in known}
+    for page in PAGES:
+        assert set(re.findall(r"VADEMECUM_\w+", page.read_text())) <= known, page.name
+
+
+def test_the_settings_of_the_main_recipe_can_be_served() -> None:
+    (block,) = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/deploy/vps-firestore.md").read_text(), re.DOTALL)
+    environ = dict(line.split("=", 1) for line in block.splitlines())
+    environ["VADEMECUM_FIREBASE_API_KEY"] = "the-key"
+    settings = Settings.from_env(environ)
+    assert (settings.store, settings.identity, settings.is_https) == ("firestore", "firebase", True)
