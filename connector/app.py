@@ -25,6 +25,7 @@ from connector import failures, health, models, state_key
 from connector.access import Access
 from connector.activity import Activity
 from connector.deletion import AccountDeletion
+from connector.embedding_model import EmbeddingModel
 from connector.guard import HOSTED_ORIGINS, Challenge, Guard, metadata_routes
 from connector.housekeeping import embed_what_is_owed, erase_what_was_closed, lifespan, sweep_what_has_expired
 from connector.identity.admission import Admission
@@ -44,7 +45,15 @@ from connector.pages.public_texts import configured as configured_texts
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
 from connector.settings import Settings, SettingsError
-from connector.stores import KeptEvents, OpenDatabase, Stores, SweptRecords, open_firestore, open_sqlite
+from connector.stores import (
+    KeptEvents,
+    OpenDatabase,
+    Stores,
+    SweptRecords,
+    backup_backend,
+    open_firestore,
+    open_sqlite,
+)
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
@@ -57,7 +66,6 @@ from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
-from store.sqlite.backup import SQLiteBackup
 from store.tombstones import FileTombstones, Tombstones
 
 if TYPE_CHECKING:
@@ -124,17 +132,8 @@ class Vademecum:
 
     @property
     def backup_backend(self) -> BackupBackend:
-        """What is backed up and restored, without opening it.
-
-        Raises:
-            StoreError: `unavailable`, for a store that is backed up by its own service.
-        """
-        match self.settings.store:
-            case "sqlite":
-                return SQLiteBackup(self.settings.database_path)
-            case "firestore":
-                said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
-                raise StoreError("unavailable", said)
+        """What is backed up and restored, without opening it; `StoreError` where Google does that."""
+        return backup_backend(self.settings.store, self.settings.database_path)
 
     @property
     def present_state_key(self) -> bytes | None:
@@ -207,6 +206,11 @@ class Vademecum:
     def embedder(self) -> Embedder | None:
         """The configured embedder; None when search is by words alone."""
         return models.embedder(self.settings)
+
+    @cached_property
+    def embedding_model(self) -> EmbeddingModel:
+        """Whether this process's embedder is the installation's."""
+        return EmbeddingModel(self.records, None if self.embedder is None else self.embedder.name)
 
     @cached_property
     def model(self) -> "GeminiModel | None":
@@ -373,13 +377,14 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
     def background() -> Sequence[Coroutine[None, None, None]]:
         return (
             parts.activity.write_in_background(),
-            embed_what_is_owed(parts.engine.index_pending),
+            embed_what_is_owed(parts.embedding_model.is_current, parts.engine.index_pending),
             sweep_what_has_expired(parts.records.sweep),
             erase_what_was_closed(parts.deletion.resume),
         )
 
+    first = (parts.deletion.close_restored, parts.embedding_model.choose)
     last = (parts.activity.flush, parts.provider_http.close)
-    return lifespan(parts.deletion.close_restored, sessions.run, background, last)
+    return lifespan(first, sessions.run, background, last)
 
 
 def page_context(parts: Vademecum) -> PageContext:

@@ -17,6 +17,7 @@ from connector.commands import (
     keys,
     memories,
     owner,
+    reindex,
     serve,
     smoke,
     spaces,
@@ -41,6 +42,7 @@ app.command("search")(memories.search)
 app.command("import")(memories.import_file)
 app.command("ingest")(ingest.ingest)
 app.command("export")(exports.export)
+app.command("reindex")(reindex.reindex)
 app.command("doctor")(doctor.doctor)
 app.command("smoke")(smoke.smoke)
 app.command("install")(install.install)

@@ -16,12 +16,17 @@ SWEEP_SECONDS = 3600
 EMBED_BATCH = 64
 
 
-async def embed_what_is_owed(index_pending: Callable[[int], int]) -> None:
-    """Embeds what was saved while the embedder was away, until cancelled."""
+async def embed_what_is_owed(is_current: Callable[[], bool], index_pending: Callable[[int], int]) -> None:
+    """Embeds what was saved while the embedder was away, or by another model, until cancelled.
+
+    Not while `is_current` says that the installation has another model than this process: those who run with
+    that one do it.
+    """
     while True:
         embedded = 0
         try:
-            embedded = await run_in_threadpool(index_pending, EMBED_BATCH)
+            if await run_in_threadpool(is_current):
+                embedded = await run_in_threadpool(index_pending, EMBED_BATCH)
         except StoreError as error:
             log.warning("embedding.still_owed", extra={"code": error.code})
         await asyncio.sleep(0 if embedded else EMBED_SECONDS)
@@ -49,7 +54,7 @@ async def erase_what_was_closed(resume: Callable[[], int]) -> None:
 
 
 def lifespan(
-    first: Callable[[], object],
+    first: Sequence[Callable[[], object]],
     sessions: Callable[[], AbstractAsyncContextManager[None]],
     background: Callable[[], Sequence[Coroutine[None, None, None]]],
     last: Sequence[Callable[[], None]],
@@ -57,7 +62,7 @@ def lifespan(
     """What surrounds the serving of requests.
 
     Args:
-        first: done before anything is served.
+        first: what is done before anything is served, in this order.
         sessions: entered around everything.
         background: what runs beside requests until they end, and is then cancelled.
         last: what is done afterwards, in this order.
@@ -65,7 +70,8 @@ def lifespan(
 
     @asynccontextmanager
     async def serving(app: object) -> AsyncIterator[None]:
-        await run_in_threadpool(first)
+        for each in first:
+            await run_in_threadpool(each)
         async with sessions():
             running = [asyncio.create_task(each) for each in background()]
             yield

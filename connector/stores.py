@@ -4,17 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from connector.activity import Events
 from oauth.records import Records
 from store.archive import Archive
 from store.backend import Memories
+from store.backup import Backend as BackupBackend
+from store.errors import StoreError
 from store.events import Event, Rejection
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
 from store.sqlite.archive import SQLiteArchive
+from store.sqlite.backup import SQLiteBackup
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
@@ -122,3 +125,17 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
         FirestoreEvents(database),
         FirestoreQueries(database),
     )
+
+
+def backup_backend(store: Literal["sqlite", "firestore"], path: Path) -> BackupBackend:
+    """What is backed up and restored, without opening it.
+
+    Raises:
+        StoreError: `unavailable`, for a store that is backed up by its own service.
+    """
+    match store:
+        case "sqlite":
+            return SQLiteBackup(path)
+        case "firestore":
+            said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
+            raise StoreError("unavailable", said)

@@ -248,12 +248,12 @@ class Memories(Protocol):
         """Memories whose embedding is owed, or of another model."""
 
     def count_unindexed(self, model: str) -> int:
-        """How many memories `unindexed` would name, without reading them."""
+        """How many of them there are."""
 
-    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
+    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> bool:
         """Stores embeddings that came late, one for each of the memory's passages in order.
 
-        A memory that has changed meanwhile goes on owing.
+        False for a memory that has changed meanwhile: it goes on owing.
         """
 
     def select(self, view: View, selection: Selection) -> list[Memory]:

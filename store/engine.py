@@ -227,7 +227,7 @@ class Engine:
         return [float(each) for each in near]
 
     def index_pending(self, limit: int = 256) -> int:
-        """Embeds memories that were saved while the embedder was away; returns how many.
+        """Embeds memories that owe it, or whose vectors are of another model; returns how many it stored.
 
         Raises:
             StoreError: `unavailable` while it still is.
@@ -236,9 +236,10 @@ class Engine:
             return 0
         owed = self._memories.unindexed(self._embedder.name, limit)
         vectors = embed(self._embedder, [memory.text for memory in owed])
-        for memory, of_memory in zip(owed, vectors, strict=True):
+        return sum(
             self._memories.set_vectors(self._embedder.name, memory, of_memory)
-        return len(owed)
+            for memory, of_memory in zip(owed, vectors, strict=True)
+        )
 
     def owed(self) -> int:
         """How many memories wait for `index_pending`.

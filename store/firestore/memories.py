@@ -240,12 +240,12 @@ class FirestoreMemories:
         return vectors.unindexed(self._database, model, limit)
 
     def count_unindexed(self, model: str) -> int:
-        """Counted by the database, at a read for a thousand."""
+        """Over the index."""
         return vectors.count_unindexed(self._database, model)
 
-    def set_vectors(self, model: str, memory: Owed, vectors_: Sequence[Vector]) -> None:
+    def set_vectors(self, model: str, memory: Owed, vectors_: Sequence[Vector]) -> bool:
         """Under the condition that the memory is as it was."""
-        vectors.put(self._tenant(memory.owner), model, memory, vectors_)
+        return vectors.put(self._tenant(memory.owner), model, memory, vectors_)
 
     def select(self, view: View, selection: Selection) -> list[Memory]:
         """By index, space by space."""

@@ -28,23 +28,22 @@ def unindexed(database: FirestoreDatabase, model: str, limit: int) -> list[Owed]
 
 
 def count_unindexed(database: FirestoreDatabase, model: str) -> int:
-    """Of all owners."""
-    count, _ = database.count(Ask("memories", (("model", "!=", model),), is_group=True))
-    return count
+    """Of all owners, over the index."""
+    return database.count(Ask("memories", (("model", "!=", model),), is_group=True))[0]
 
 
-def put(tenant: Tenant, model: str, owed: Owed, vectors: Sequence[Vector]) -> None:
+def put(tenant: Tenant, model: str, owed: Owed, vectors: Sequence[Vector]) -> bool:
     """Some at a time, each time under the condition that the memory is as it was; the model last."""
 
-    def attempt() -> None:
+    def attempt() -> bool:
         reference = memory_reference(tenant, owed.memory_id)
         read = tenant.database.get(reference)
         update_time = read.update_time
         if not read.exists:
-            return
+            return False
         stored = from_fields(tenant.owner, owed.memory_id, read.to_dict() or {})
         if stored.memory.revision != owed.revision or stored.passages != len(vectors):
-            return
+            return False
         outdated = {vector_field(stored.dimensions): firestore.DELETE_FIELD} if stored.dimensions else {}
         for start in range(0, len(vectors), AT_ONCE):
             batch = tenant.database.client.batch()
@@ -58,8 +57,9 @@ def put(tenant: Tenant, model: str, owed: Owed, vectors: Sequence[Vector]) -> No
                 update_time = batch.commit(retry=None, timeout=COMMIT_SECONDS)[-1].update_time
             except CHANGED_MEANWHILE as error:
                 raise Changed from error
+        return True
 
-    tenant.database.patience.decide(attempt)
+    return tenant.database.patience.decide(attempt)
 
 
 def _owing(vectors: Sequence[Vector], model: str) -> Fields:

@@ -18,6 +18,10 @@ log = logging.getLogger(__name__)
 
 COMMONEST_TOPICS = 50
 MAX_STATUSES = 1000
+_UNINDEXED = """SELECT memory FROM passages WHERE model IS NULL
+                UNION ALL SELECT memory FROM passages WHERE model < :model
+                UNION ALL SELECT memory FROM passages WHERE model > :model"""
+"""Three ranges of one index, for `IS NOT` would walk over every passage there is."""
 
 
 class SQLiteMemories:
@@ -243,32 +247,21 @@ class SQLiteMemories:
         return replace(status, spaces=shelves)
 
     def unindexed(self, model: str, limit: int) -> list[Owed]:
-        """Forgotten ones too: undoing must find them whole.
-
-        Asked as three ranges of one index, for `IS NOT` would walk over every passage there is.
-        """
+        """Forgotten ones too: undoing must find them whole."""
         found = self._database.read.execute(
-            f"""SELECT {rows.SELECT} FROM memories WHERE n IN (
-                   SELECT memory FROM passages WHERE model IS NULL
-                   UNION ALL SELECT memory FROM passages WHERE model < :model
-                   UNION ALL SELECT memory FROM passages WHERE model > :model LIMIT :limit)""",  # noqa: S608
+            f"SELECT {rows.SELECT} FROM memories WHERE n IN ({_UNINDEXED} LIMIT :limit)",  # noqa: S608
             {"model": model, "limit": limit},
         )
         owed = (rows.from_row(row) for row in found)
         return [Owed(each.owner, each.id, each.revision, each.searched_text) for each in owed]
 
     def count_unindexed(self, model: str) -> int:
-        """From the same index, without the memories."""
-        (count,) = self._database.read.execute(
-            """SELECT count(*) FROM (
-                   SELECT memory FROM passages WHERE model IS NULL
-                   UNION SELECT memory FROM passages WHERE model < :model
-                   UNION SELECT memory FROM passages WHERE model > :model)""",
-            {"model": model},
-        ).fetchone()
+        """One statement."""
+        statement = f"SELECT count(DISTINCT memory) FROM ({_UNINDEXED})"  # noqa: S608 - constant
+        (count,) = self._database.read.execute(statement, {"model": model}).fetchone()
         return int(count)
 
-    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> None:
+    def set_vectors(self, model: str, memory: Owed, vectors: Sequence[Vector]) -> bool:
         """And every cache is told."""
         with self._database.write() as connection:
             row = connection.execute(
@@ -276,12 +269,12 @@ class SQLiteMemories:
                 (memory.owner, memory.memory_id, memory.revision),
             ).fetchone()
             if row is None:
-                return
+                return False
             numbers = connection.execute(
                 "SELECT n FROM passages WHERE memory = ? ORDER BY ordinal", row
             ).fetchall()
             if len(numbers) != len(vectors):
-                return
+                return False
             connection.executemany(
                 "UPDATE passages SET model = ?, vector = ? WHERE n = ?",
                 [
@@ -291,6 +284,7 @@ class SQLiteMemories:
             )
             change = writing.next_change(connection, memory.owner)
             connection.execute("UPDATE memories SET changed = ? WHERE n = ?", (change, *row))
+            return True
 
     def select(self, view: View, selection: Selection) -> list[Memory]:
         """One statement."""

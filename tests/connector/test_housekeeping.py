@@ -42,8 +42,23 @@ def test_everything_owed_is_embedded_although_the_embedder_was_away_at_first() -
             raise answer
         return answer
 
-    run_until(lambda: len(asked) > 4, lambda: housekeeping.embed_what_is_owed(index_pending))
+    run_until(lambda: len(asked) > 4, lambda: housekeeping.embed_what_is_owed(lambda: True, index_pending))
     assert len(asked) > 4
+
+
+def test_nothing_is_embedded_while_the_installation_has_another_model() -> None:
+    answers = [False, False, True]
+    asked: list[int] = []
+
+    def is_current() -> bool:
+        return answers.pop(0) if answers else True
+
+    def index_pending(limit: int) -> int:
+        assert not answers
+        asked.append(limit)
+        return 0
+
+    run_until(lambda: bool(asked), lambda: housekeeping.embed_what_is_owed(is_current, index_pending))
 
 
 def test_sweeping_goes_on_although_the_store_was_busy_at_first() -> None:

@@ -5,8 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
+from store.backend import Query
+from store.embedding import background as background_of
 from store.errors import StoreError
 from store.memory import Draft, Filters, Saved, Source
 from tests.contract.conftest import Stand
@@ -226,7 +229,8 @@ def test_an_embedding_that_comes_after_the_next_revision_is_not_kept(stand: Stan
     (owed,) = stand.backend.memories.unindexed("fake", 10)
     save(stand, **external("the gate code is 1234"))
     stand.embedder.is_away = False
-    stand.backend.memories.set_vectors("fake", owed, [stand.embedder.embed_passages([owed.text])[0]])
+    vectors = [stand.embedder.embed_passages([owed.text])[0]]
+    assert not stand.backend.memories.set_vectors("fake", owed, vectors)
     assert stand.engine.index_pending() == 1
 
 
@@ -234,10 +238,25 @@ def test_another_embedder_embeds_everything_again_and_search_goes_on_meanwhile(s
     saved = save(stand)
     other = stand.another_process(FakeEmbedder(name="other", dimensions=32))
     assert [hit.memory.id for hit in other.search(stand.owner, stand.space, "pantry")] == [saved.memory.id]
+    assert other.owed() == 1
     assert other.index_pending() == 1
-    assert other.index_pending() == 0
+    assert (other.index_pending(), other.owed()) == (0, 0)
     (hit,) = other.search(stand.owner, stand.space, "pantry", explain=True)
     assert hit.parts["vector"] > 0
+
+
+@pytest.mark.parametrize("dimensions", [FakeEmbedder.dimensions, FakeEmbedder.dimensions // 2])
+def test_vectors_of_two_models_are_never_compared(stand: Stand, dimensions: int) -> None:
+    for number in range(4):
+        save(stand, f"the spare key number {number} hangs behind the pantry door")
+    embedder = FakeEmbedder(name="other", dimensions=dimensions)
+    other = stand.another_process(embedder)
+    assert other.index_pending(2) == 2
+    background = background_of(embedder)
+    query = Query((), embedder.embed_queries(["pantry"])[0], "other", dimensions, background)
+    found = other.memories.candidates(stand.owner, stand.space, query, Filters())
+    assert (len(found.passages), found.total) == (2, 2)
+    assert not np.isnan(found.similarity).any()
 
 
 @pytest.mark.parametrize(

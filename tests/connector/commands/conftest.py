@@ -13,7 +13,18 @@ from connector.app import Vademecum
 from connector.settings import Settings
 
 PASSPHRASE = "correct horse battery staple"
-COMMANDS = ("clients", "evaluate", "exports", "ingest", "keys", "memories", "owner", "spaces", "tokens")
+COMMANDS = (
+    "clients",
+    "evaluate",
+    "exports",
+    "ingest",
+    "keys",
+    "memories",
+    "owner",
+    "reindex",
+    "spaces",
+    "tokens",
+)
 
 
 @pytest.fixture
