@@ -226,13 +226,7 @@ class Vademecum:
 
     @property
     def archive(self) -> Archive:
-        """Memories as they are moved from one server to another.
-
-        Raises:
-            StoreError: `unavailable`, for a store that cannot do that yet.
-        """
-        if self.stores.archive is None:
-            raise StoreError("unavailable", f"{self.settings.store} cannot export and import yet")
+        """Memories as they are moved from one server to another."""
         return self.stores.archive
 
     @cached_property

@@ -78,7 +78,7 @@ class Stores:
     memories: Memories
     events: KeptEvents
     queries: Queries
-    archive: Archive | None = None
+    archive: Archive
 
 
 def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
@@ -107,6 +107,7 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
         StoreError: `unavailable` when there are none.
     """
     # Google's client takes a fifth of a second to import, which those who keep a file need not wait for.
+    from store.firestore.archive import FirestoreArchive
     from store.firestore.database import connect
     from store.firestore.events import FirestoreEvents
     from store.firestore.memories import FirestoreMemories
@@ -124,6 +125,7 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
         FirestoreMemories(database),
         FirestoreEvents(database),
         FirestoreQueries(database),
+        FirestoreArchive(database),
     )
 
 

@@ -44,7 +44,7 @@ class Archive(Protocol):
         """
 
     def put(self, owner: str, rows: Sequence[tuple[Row, Sequence[Passage]]]) -> list[Fate]:
-        """Stores what is missing, memories with their passages, in one transaction.
+        """Stores what is missing, each memory with its passages whole or not at all.
 
         Of one whose id is known nothing is changed: it is `present`, or `different` when it says something
         else. It is a `conflict` when something live has its `external_id` already. Vectors are owed.

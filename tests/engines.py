@@ -39,9 +39,9 @@ class FirestoreEmulator:
 
     host: str
 
-    def reset(self) -> None:
-        """Forgets all documents."""
-        path = f"emulator/v1/projects/{FIRESTORE_PROJECT}/databases/(default)/documents"
+    def reset(self, project: str = FIRESTORE_PROJECT) -> None:
+        """Forgets all documents of the project."""
+        path = f"emulator/v1/projects/{project}/databases/(default)/documents"
         request = urllib.request.Request(f"http://{self.host}/{path}", method="DELETE")
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - an address of this machine
 

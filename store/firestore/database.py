@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, TypeVar, cast
 
@@ -47,6 +47,8 @@ class Ask:
     limit: int | None = None
     select: tuple[str, ...] | None = None
     is_group: bool = False
+    at: datetime | None = None
+    """The moment whose documents are asked for, of the last hour; None for now."""
 
     def shape(self, vector: str | None = None, total: str | None = None) -> Shape:
         """The query without its values."""
@@ -94,13 +96,15 @@ class FirestoreDatabase:
         """The document, which may not exist."""
         return self.patience.read(lambda: reference.get(retry=None, timeout=CALL_SECONDS))
 
-    def get_all(self, references: Iterable[Reference]) -> list[DocumentSnapshot[Any]]:
-        """Those that exist, of one moment, in no order."""
+    def get_all(
+        self, references: Iterable[Reference], at: datetime | None = None
+    ) -> list[DocumentSnapshot[Any]]:
+        """Those that exist, of one moment, in no order; as `Ask.at`."""
         wanted = [*references]
         if not wanted:
             return []
         found = self.patience.read(
-            lambda: [*self.client.get_all(wanted, retry=None, timeout=CALL_SECONDS * 2)]
+            lambda: [*self.client.get_all(wanted, retry=None, timeout=CALL_SECONDS * 2, read_time=at)]
         )
         return [each for each in found if each.exists]
 
@@ -108,7 +112,9 @@ class FirestoreDatabase:
         """The documents that match."""
         self._note(ask.shape())
         query = cast(Any, self._query(ask, parent))
-        return self.patience.read(lambda: [*query.stream(retry=None, timeout=CALL_SECONDS * 2)])
+        return self.patience.read(
+            lambda: [*query.stream(retry=None, timeout=CALL_SECONDS * 2, read_time=ask.at)]
+        )
 
     def count(self, ask: Ask, parent: Reference | None = None, total: str | None = None) -> tuple[int, int]:
         """How many documents match, and the sum of their `total`; without reading them."""
@@ -227,15 +233,7 @@ class Tenant:
 
 
 def _with(ask: Ask, field: str, operator: Operator, values: Sequence[Any]) -> Ask:
-    return Ask(
-        ask.collection,
-        (*ask.where, (field, operator, [*values])),
-        ask.order,
-        ask.after,
-        ask.limit,
-        ask.select,
-        ask.is_group,
-    )
+    return replace(ask, where=(*ask.where, (field, operator, [*values])))
 
 
 def is_id(text: str) -> bool:

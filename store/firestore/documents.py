@@ -26,14 +26,17 @@ def find(work: Work, tenant: Tenant, space: str, app: str, key: str) -> Document
 def get(work: Work, tenant: Tenant, document_id: str) -> Document | None:
     """Forgotten or not."""
     found = work.get(_reference(tenant, document_id)) if is_id(document_id) else None
-    if found is None:
-        return None
+    return None if found is None else from_fields(tenant.owner, document_id, found)
+
+
+def from_fields(owner: str, document_id: str, found: Fields) -> Document:
+    """The document that is kept so."""
     values = {name: found[name] for name in _FIELDS} | {"chunks": tuple(found["chunks"])}
     source = found["source"]
     values["source"] = Source(**source | {"derived_from": tuple(source["derived_from"])})
     for name in ("created_at", "updated_at", "archived_at"):
         values[name] = moment(values[name])
-    return Document(id=document_id, owner=tenant.owner, **values)
+    return Document(id=document_id, owner=owner, **values)
 
 
 def put(
@@ -56,13 +59,19 @@ def put(
         raise StoreError("conflict", "the document was stored meanwhile")
     writer = Writer(work, tenant, model)
     writer.check_space(document.space)
-    work.put(_reference(tenant, document.id), _fields(document))
-    work.put(_key(tenant, document.space, document.app, document.key), {"document": document.id})
+    insert(work, tenant, document)
     for write in writes:
         writer.insert(write)
     for memory_id in gone:
         writer.archive(memory_id, document.updated_at)
     return document
+
+
+def insert(work: Work, tenant: Tenant, document: Document) -> None:
+    """As it is; its chunks are stored by themselves."""
+    work.put(_reference(tenant, document.id), _fields(document))
+    if document.archived_at is None:
+        work.put(_key(tenant, document.space, document.app, document.key), {"document": document.id})
 
 
 def archive(work: Work, tenant: Tenant, document_id: str, at: datetime) -> None:

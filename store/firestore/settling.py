@@ -67,10 +67,7 @@ def settle(
         StoreError: `conflict` when another memory has its `external_id`.
     """
     if before is not None and before.memory.revision != after.memory.revision:
-        kept = replace(before, fingerprint=None)
-        work.put_unread(
-            revision_reference(tenant, kept.memory.id, kept.memory.revision), to_fields(kept) | _NOT_ASKED
-        )
+        put_revision(work, tenant, before)
     if passages is not None:
         after = _index(work, tenant, before, after, passages)
     elif before is not None and _labels(before) != _labels(after):
@@ -87,6 +84,13 @@ def settle(
     else:
         work.put(memory_reference(tenant, after.memory.id), to_fields(after))
     return after
+
+
+def put_revision(work: Work, tenant: Tenant, before: Stored) -> None:
+    """Stages what a memory said before."""
+    kept = replace(before, fingerprint=None)
+    reference = revision_reference(tenant, kept.memory.id, kept.memory.revision)
+    work.put_unread(reference, to_fields(kept) | _NOT_ASKED)
 
 
 def remove(work: Work, tenant: Tenant, stored: Stored) -> None:

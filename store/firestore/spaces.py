@@ -1,6 +1,7 @@
 """Spaces and turns in Firestore."""
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,10 +11,12 @@ from store.firestore.stored import hashed, moment
 from store.firestore.work import Work, unit
 from store.memory import Space, Turn
 
+TURNS_AT_ONCE = 200
 
-def spaces_of(tenant: Tenant) -> list[Space]:
-    """Oldest first."""
-    found = tenant.ask(Ask("spaces", order=("created_at", "ASCENDING")))
+
+def spaces_of(tenant: Tenant, at: datetime | None = None) -> list[Space]:
+    """Oldest first; now, or at a moment of the last hour."""
+    found = tenant.ask(Ask("spaces", order=("created_at", "ASCENDING"), at=at))
     live = ((each.id, each.to_dict() or {}) for each in found)
     return [_space(tenant.owner, space, fields) for space, fields in live if fields["deleted_at"] is None]
 
@@ -72,19 +75,46 @@ def add_turn(tenant: Tenant, turn: Turn, since: datetime) -> tuple[Turn, bool]:
     def add(work: Work) -> tuple[Turn, bool]:
         _get(work, tenant, turn.space)
         known = work.get(tenant.document("episodes", session))
-        said = [turn.app, turn.role, hashed("turn", turn.content)]
+        said = _said(turn)
         if known is not None and known["last"] == said and known["at"] > since:
             return replace(turn, number=known["number"], at=moment(known["at"]) or turn.at), False
         number = 1 if known is None else known["number"] + 1
-        work.put(
-            tenant.document("episodes", session),
-            {"space": turn.space, "number": number, "last": said, "at": turn.at},
-        )
-        fields = {"app": turn.app, "client_name": turn.client_name, "role": turn.role, "at": turn.at}
-        work.put_unread(tenant.document("turns", f"{session}.{number}"), fields | {"content": turn.content})
-        return replace(turn, number=number), True
+        added = replace(turn, number=number)
+        put_turn(work, tenant, added)
+        return added, True
 
     return unit(tenant.database, add)
+
+
+def put_turn(work: Work, tenant: Tenant, turn: Turn) -> None:
+    """Stages the turn under its number."""
+    session = _session(tenant, turn.space, turn.session)
+    reference = tenant.document("episodes", session)
+    known = work.get(reference)
+    if known is None or known["number"] < turn.number:
+        of_last = {"number": turn.number, "last": _said(turn), "at": turn.at}
+        work.put(reference, {"space": turn.space, "session": turn.session, **of_last})
+    fields = {"app": turn.app, "client_name": turn.client_name, "role": turn.role, "at": turn.at}
+    work.put_unread(tenant.document("turns", f"{session}.{turn.number}"), fields | {"content": turn.content})
+
+
+def get_turn(work: Work, tenant: Tenant, turn: Turn) -> Turn | None:
+    """What is kept under the session and the number of this turn."""
+    name = f"{_session(tenant, turn.space, turn.session)}.{turn.number}"
+    found = work.get(tenant.document("turns", name))
+    return None if found is None else _turn(tenant, turn.space, turn.session, turn.number, found)
+
+
+def all_turns(tenant: Tenant, space: str, at: datetime) -> Iterator[Turn]:
+    """Of every session of the space, by (`session`, `number`), at a moment of the last hour."""
+    episodes = tenant.ask(Ask("episodes", (("space", "==", space),), at=at))
+    for episode in sorted(episodes, key=lambda each: str(each.get("session"))):
+        numbers = range(1, episode.get("number") + 1)
+        for start in range(0, len(numbers), TURNS_AT_ONCE):
+            names = {f"{episode.id}.{number}": number for number in numbers[start : start + TURNS_AT_ONCE]}
+            found = tenant.database.get_all((tenant.document("turns", each) for each in names), at)
+            for each in sorted(found, key=lambda each: names[each.id]):
+                yield _turn(tenant, space, episode.get("session"), names[each.id], each.to_dict() or {})
 
 
 def turns_of(tenant: Tenant, space: str, session: str, after: int, limit: int) -> list[Turn]:
@@ -94,10 +124,8 @@ def turns_of(tenant: Tenant, space: str, session: str, after: int, limit: int) -
     known = tenant.database.get(tenant.document("episodes", name)).to_dict() or {"number": 0}
     there = [turn for turn, number in numbers.items() if number <= known["number"]]
     found = tenant.database.get_all(tenant.document("turns", each) for each in there)
-    turns = [Turn(tenant.owner, space, session, numbers[each.id], **(each.to_dict() or {})) for each in found]
-    return sorted(
-        (replace(each, at=moment(each.at) or each.at) for each in turns), key=lambda each: each.number
-    )
+    turns = [_turn(tenant, space, session, numbers[each.id], each.to_dict() or {}) for each in found]
+    return sorted(turns, key=lambda each: each.number)
 
 
 def delete_turns(tenant: Tenant, space: str) -> None:
@@ -128,6 +156,16 @@ def _take_name(work: Work, tenant: Tenant, space: str, name: str) -> None:
 
 def _session(tenant: Tenant, space: str, session: str) -> str:
     return hashed("session", space, session)
+
+
+def _said(turn: Turn) -> list[str]:
+    """By which a turn that repeats the last one is known."""
+    return [turn.app, turn.role, hashed("turn", turn.content)]
+
+
+def _turn(tenant: Tenant, space: str, session: str, number: int, fields: Fields) -> Turn:
+    turn = Turn(tenant.owner, space, session, number, **fields)
+    return replace(turn, at=moment(turn.at) or turn.at)
 
 
 def _space(owner: str, space: str, fields: Fields) -> Space:

@@ -4,7 +4,7 @@ On Firestore every query that runs is held against the table from which the inde
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from store.backend import Memories
 from store.embedders.protocol import Embedder
 from store.engine import Engine
 from store.events import Event, Rejection
+from store.firestore.archive import FirestoreArchive
 from store.firestore.database import FirestoreDatabase
 from store.firestore.events import FirestoreEvents
 from store.firestore.memories import FirestoreMemories
@@ -61,8 +62,8 @@ class Backend:
     events: Events
     profiles: Profiles
     queries: Queries
+    archive: Archive
     again: Callable[[], "Backend"]
-    archive: Archive | None = None
 
 
 @dataclass
@@ -97,10 +98,17 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 @pytest.fixture
 def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
+    with open_sqlite(tmp_path / "vademecum.db", clock) as backend:
+        yield backend
+
+
+@contextmanager
+def open_sqlite(path: Path, clock: Clock) -> Iterator[Backend]:
+    """A file."""
     with ExitStack() as opened:
 
         def again() -> Backend:
-            database = Database(tmp_path / "vademecum.db", clock)
+            database = Database(path, clock)
             opened.callback(database.close)
             return Backend(
                 SQLiteRecords(database),
@@ -109,8 +117,8 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
                 SQLiteEvents(database),
                 SQLiteProfiles(database),
                 SQLiteQueries(database),
-                again,
                 SQLiteArchive(database),
+                again,
             )
 
         yield again()
@@ -118,6 +126,13 @@ def sqlite_backend(tmp_path: Path, clock: Clock) -> Iterator[Backend]:
 
 @pytest.fixture
 def firestore_backend(firestore: FirestoreEmulator, clock: Clock) -> Iterator[Backend]:
+    with open_firestore(FIRESTORE_PROJECT, clock) as backend:
+        yield backend
+
+
+@contextmanager
+def open_firestore(project: str, clock: Clock) -> Iterator[Backend]:
+    """A project of the emulator that runs."""
     known = {*shapes((FakeEmbedder.dimensions, FakeEmbedder.dimensions // 2))}
     with ExitStack() as opened:
 
@@ -125,7 +140,7 @@ def firestore_backend(firestore: FirestoreEmulator, clock: Clock) -> Iterator[Ba
             assert shape in known, f"no index is made for {shape}"
 
         def again() -> Backend:
-            client = Client(project=FIRESTORE_PROJECT)
+            client = Client(project=project)
             database = FirestoreDatabase(client, clock, observe=observe)
             opened.callback(database.close)
             return Backend(
@@ -135,6 +150,7 @@ def firestore_backend(firestore: FirestoreEmulator, clock: Clock) -> Iterator[Ba
                 FirestoreEvents(database),
                 FirestoreProfiles(database),
                 FirestoreQueries(database),
+                FirestoreArchive(database),
                 again,
             )
 

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -11,69 +11,62 @@ from pathlib import Path
 import pytest
 
 from store import archive, archive_markdown, documents
-from store.archive import Archive, Fate
+from store.archive import Fate
 from store.errors import StoreError
+from store.firestore.archive import FirestoreArchive
 from store.memory import Draft, Source, Space, Turn
-from store.sqlite.archive import SQLiteArchive
-from store.sqlite.database import Database
-from store.sqlite.events import SQLiteEvents
-from store.sqlite.memories import SQLiteMemories
-from store.sqlite.owners import SQLiteOwners
-from store.sqlite.profiles import SQLiteProfiles
-from store.sqlite.queries import SQLiteQueries
-from store.sqlite.records import SQLiteRecords
-from tests.contract.conftest import Backend, Stand
+from tests.contract.conftest import Backend, Stand, open_firestore, open_sqlite
+from tests.engines import FirestoreEmulator
 from tests.store.fakes import Clock
 
 MANY = 10_000
+MANY_ON_FIRESTORE = 450
+"""Three pages; the emulator takes a second for fifty."""
+OTHER_PROJECT = "demo-other"
 
 
-def archive_of(stand: Stand) -> Archive:
-    if stand.backend.archive is None:
-        pytest.skip("this backend has no archive yet: give `Backend.archive` one")
-    return stand.backend.archive
+def exported(stand: Stand, owner: str | None = None) -> bytes:
+    return b"".join(archive.export(stand.backend.archive, owner or stand.owner))
 
 
-def exported(stand: Stand) -> bytes:
-    return b"".join(archive.export(archive_of(stand), stand.owner))
-
-
-def imported(stand: Stand, content: bytes, batches: int | None = None) -> dict[str, Fate]:
+def imported(
+    stand: Stand, content: bytes, batches: int | None = None, owner: str | None = None
+) -> dict[str, Fate]:
     """What became of each memory; of the first batches alone, as if the import were interrupted."""
-    file = io.BytesIO(content)
-    census = archive.take_census(file, stand.owner)
-    spaces = archive_of(stand).put_spaces(stand.owner, census.spaces)
+    file, owner, kept = io.BytesIO(content), owner or stand.owner, stand.backend.archive
+    census = archive.take_census(file, owner)
+    spaces = kept.put_spaces(owner, census.spaces)
     file.seek(0)
-    stored = archive.load(stand.engine, archive_of(stand), stand.owner, file, spaces)
+    stored = archive.load(stand.engine, kept, owner, file, spaces)
     return dict(each for batch in islice(stored, batches) for each in batch)
 
 
 @pytest.fixture
-def other(tmp_path: Path, clock: Clock) -> Stand:
-    """An empty server of another owner."""
-    database = Database(tmp_path / "other.db", clock)
+def other(backend: Backend, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Stand]:
+    """An empty server on the other engine, of another owner."""
+    if isinstance(backend.archive, FirestoreArchive):
+        with open_sqlite(tmp_path / "other.db", clock) as opened:
+            yield Stand(opened, clock)
+        return
+    emulator = request.getfixturevalue("running_firestore")
+    assert isinstance(emulator, FirestoreEmulator)
+    emulator.reset(OTHER_PROJECT)
+    with open_firestore(OTHER_PROJECT, clock) as opened:
+        yield Stand(opened, clock)
 
-    def again() -> Backend:
-        raise NotImplementedError
 
-    backend = Backend(
-        SQLiteRecords(database),
-        SQLiteOwners(database),
-        SQLiteMemories(database),
-        SQLiteEvents(database),
-        SQLiteProfiles(database),
-        SQLiteQueries(database),
-        again,
-        SQLiteArchive(database),
-    )
-    return Stand(backend, clock)
+@pytest.fixture
+def third(tmp_path: Path, clock: Clock) -> Iterator[Stand]:
+    """An empty server on SQLite."""
+    with open_sqlite(tmp_path / "third.db", clock) as opened:
+        yield Stand(opened, clock)
 
 
 def fill(stand: Stand) -> None:
     """Everything that can become of a memory."""
     engine, owner, app = stand.engine, stand.owner, stand.app
     second = Space("second-space", owner, "work", stand.clock() + timedelta(microseconds=7))
-    archive_of(stand).put_spaces(owner, [*engine.spaces(owner), second])
+    stand.backend.archive.put_spaces(owner, [*engine.spaces(owner), second])
 
     def save(content: str, space: str = stand.space, **members: object) -> str:
         stand.clock.advance(timedelta(microseconds=1))
@@ -234,31 +227,55 @@ def test_a_file_that_is_wrong_anywhere_changes_nothing(
     assert exported(other) == before
 
 
-def test_ten_thousand_memories_come_back_byte_for_byte(stand: Stand, other: Stand) -> None:
-    stand.embedder = other.embedder = None
+def test_many_memories_come_back_byte_for_byte(stand: Stand, third: Stand) -> None:
+    many = MANY_ON_FIRESTORE if isinstance(stand.backend.archive, FirestoreArchive) else MANY
+    stand.embedder = third.embedder = None
     stand.__post_init__()
-    other.__post_init__()
-    for start in range(0, MANY, 500):
+    third.__post_init__()
+    for start in range(0, many, 50):
         stand.clock.advance(timedelta(milliseconds=3))
         drafts = [
-            Draft(
-                f"Memory number {number} of ten thousand",
-                topic=f"topic {number % 7}",
-                tags=(f"t{number % 5}",),
-            )
-            for number in range(start, start + 500)
+            Draft(f"Memory number {number} of many", topic=f"topic {number % 7}", tags=(f"t{number % 5}",))
+            for number in range(start, start + 50)
         ]
         stand.engine.import_many(stand.owner, stand.space, stand.app, drafts)
     content = exported(stand)
-    assert len(content.splitlines()) == MANY + 3
-    imported(other, content)
-    assert exported(other) == content
+    assert len(content.splitlines()) == many + 3
+    imported(third, content)
+    assert exported(third) == content
+
+
+def test_a_whole_installation_goes_over_to_the_other_engine_and_back(
+    stand: Stand, other: Stand, third: Stand
+) -> None:
+    fill(stand)
+    stranger = stand.backend.owners.create("test", "issuer", "stranger", "b").id
+    stand.engine.save(stranger, stand.engine.spaces(stranger)[0].id, stand.app, Draft("A stranger's"))
+    for owner in (stand.owner, stranger):
+        hashes = {hashlib.sha256(content := exported(stand, owner)).hexdigest()}
+        for server in (other, third):
+            of = server.owner if owner == stand.owner else ""
+            of = of or server.backend.owners.create("test", "issuer", "stranger", "b").id
+            assert set(imported(server, content, owner=of).values()) == {"created"}
+            content = exported(server, of)
+            hashes.add(hashlib.sha256(content).hexdigest())
+        assert len(hashes) == 1
+
+
+def test_an_export_is_of_one_moment(stand: Stand) -> None:
+    for number in range(3):
+        stand.engine.save(stand.owner, stand.space, stand.app, Draft(f"Memory {number}"))
+    before = exported(stand)
+    lines = archive.export(stand.backend.archive, stand.owner)
+    read = [next(lines), next(lines)]
+    stand.engine.save(stand.owner, stand.space, stand.app, Draft("Saved meanwhile"))
+    assert b"".join([*read, *lines]) == before
 
 
 def test_the_document_for_people_quotes_what_is_remembered(stand: Stand) -> None:
     fill(stand)
     stand.engine.save(stand.owner, stand.space, stand.app, Draft("# No heading\n\nsecond line", topic="x\ny"))
-    document = "".join(archive_markdown.document(archive_of(stand), stand.owner))
+    document = "".join(archive_markdown.document(stand.backend.archive, stand.owner))
     headings = [line for line in document.split("\n") if line.startswith("#")]
     assert headings[:2] == ["# Memories", "## default"] and "### x y" in headings and "## work" in headings
     assert "> # No heading\n>\n> second line\n" in document

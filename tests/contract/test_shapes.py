@@ -10,6 +10,7 @@ from google.cloud.firestore import Client
 from store import documents, episodes, graph
 from store.documents import DocumentDraft
 from store.events import Event, Rejection
+from store.firestore.archive import FirestoreArchive
 from store.firestore.database import FirestoreDatabase
 from store.firestore.events import FirestoreEvents
 from store.firestore.memories import FirestoreMemories
@@ -18,7 +19,7 @@ from store.firestore.profiles import FirestoreProfiles
 from store.firestore.queries import FirestoreQueries
 from store.firestore.records import FirestoreRecords
 from store.firestore.shapes import EXPIRING, UNINDEXED, Shape, index_file, shapes
-from store.memory import Draft, Filters, Selection, Source, View
+from store.memory import Draft, Filters, Selection, Source, Space, View
 from store.queries import AskedQuery
 from tests.contract.conftest import Backend, Stand
 from tests.engines import FIRESTORE_PROJECT, FirestoreEmulator
@@ -73,6 +74,7 @@ def stand_of_firestore(firestore: FirestoreEmulator, clock: Clock) -> tuple[Stan
         FirestoreEvents(database),
         FirestoreProfiles(database),
         FirestoreQueries(database),
+        FirestoreArchive(database),
         lambda: backend,
     )
     return Stand(backend, clock), observed
@@ -87,7 +89,15 @@ def use_everything(stand: Stand) -> None:
     )
     use_searches(stand)
     use_lists(stand, first.id)
+    use_the_archive(stand)
     use_the_rest(stand, first.id)
+
+
+def use_the_archive(stand: Stand) -> None:
+    stand.backend.archive.put_spaces(stand.owner, [Space("s", stand.owner, "moved", stand.clock())])
+    empty = stand.backend.owners.create("test", "issuer", "empty", "b").id
+    stand.backend.archive.put_spaces(empty, [Space("s", empty, "moved", stand.clock())])
+    assert [*stand.backend.archive.read(stand.owner)]
 
 
 def use_searches(stand: Stand) -> None:
