@@ -159,6 +159,10 @@ EXPIRING = ("records", "fingerprints", "events", "erasures", "rejections", "quer
 """Collections whose documents go by themselves once `expires_at` has passed."""
 
 
+ACROSS_OWNERS = ("memories", "model")
+"""The collection and the field that is asked by over all owners at once: who owes an embedding."""
+
+
 def index_file(dimensions: Iterable[int] = DIMENSIONS) -> dict[str, Any]:
     """As the Firebase command line deploys it."""
     needed = [index for each in shapes(dimensions) if (index := each.index()) is not None]
@@ -176,14 +180,14 @@ def index_file(dimensions: Iterable[int] = DIMENSIONS) -> dict[str, Any]:
         for collection, fields in UNINDEXED.items()
         for field in fields
     ]
-    overrides.append({"collectionGroup": "memories", "fieldPath": "model", "indexes": _ACROSS_OWNERS})
+    collection, field = ACROSS_OWNERS
+    overrides.append({"collectionGroup": collection, "fieldPath": field, "indexes": _IN_GROUP})
     return {"indexes": needed, "fieldOverrides": overrides}
 
 
 _ASCENDING = [{"order": "ASCENDING", "queryScope": "COLLECTION"}]
 """The sweep asks for records by their expiry."""
-_ACROSS_OWNERS = [{"order": "ASCENDING", "queryScope": "COLLECTION_GROUP"}]
-"""Who owes an embedding is asked of all owners at once."""
+_IN_GROUP = [{"order": "ASCENDING", "queryScope": "COLLECTION_GROUP"}]
 
 
 if __name__ == "__main__":
