@@ -14,11 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
+from connector import models
 from connector.app import utc_now
 from connector.doctor.firestore import examine_project
 from connector.doctor.installation import examine_installation
 from connector.doctor.report import Check
 from connector.settings import Settings
+from store.embedders import gemini
+from store.embedders.local import LocalEmbedder
 from store.firestore.deployed import Deployed
 from store.firestore.shapes import EXPIRING, index_file
 from tests.engines import FIRESTORE_PROJECT, FirestoreEmulator
@@ -169,12 +172,18 @@ def test_an_empty_project_lacks_every_index_that_its_own_embedder_needs(settings
     with serving(admin):
         lacked = bad(admin, settings)
         without_vectors = bad(admin, settings.model_copy(update={"embedder": "none"}))
-    ours = [each for each in index_file((384,))["indexes"]]
+    ours = index_file((384,))["indexes"]
     assert len([each for each in lacked if each.name == "firestore_indexes"]) == len(ours) + 1
     assert len([each for each in lacked if each.name == "firestore_expiry"]) == len(EXPIRING)
     assert len(without_vectors) < len(lacked)
-    assert any(
-        "COLLECTION_GROUP" in each.mend and each.mend.startswith("Run: curl -X PATCH") for each in lacked
+    (across,) = (each for each in lacked if "COLLECTION_GROUP" in each.mend)
+    assert across.mend.startswith("Run: curl -X PATCH")
+
+
+def test_lengths_are_known_without_loading_a_model() -> None:
+    assert (LocalEmbedder.dimensions, gemini.DIMENSIONS) == (
+        models.LOCAL_DIMENSIONS,
+        models.GEMINI_DIMENSIONS,
     )
 
 
