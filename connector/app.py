@@ -372,7 +372,7 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
         return (
             parts.activity.write_in_background(),
             embed_what_is_owed(parts.embedding_model.is_current, parts.engine.index_pending),
-            sweep_what_has_expired(parts.records.sweep),
+            sweep_what_has_expired(parts.stores.sweep),
             erase_what_was_closed(parts.deletion.resume),
         )
 

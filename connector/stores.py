@@ -79,6 +79,8 @@ class Stores:
     events: KeptEvents
     queries: Queries
     archive: Archive
+    sweep: Callable[[], int]
+    """Deletes what has expired, and what a crash has left; returns how many."""
 
 
 def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
@@ -88,15 +90,17 @@ def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
         StoreError: `unavailable` when it cannot be used.
     """
     database = Database(path, now)
+    records = SQLiteRecords(database)
     return Stores(
         database,
-        SQLiteRecords(database),
+        records,
         SQLiteOwners(database),
         SQLiteProfiles(database),
         SQLiteMemories(database),
         SQLiteEvents(database),
         SQLiteQueries(database),
         SQLiteArchive(database),
+        records.sweep,
     )
 
 
@@ -107,6 +111,7 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
         StoreError: `unavailable` when there are none.
     """
     # Google's client takes a fifth of a second to import, which those who keep a file need not wait for.
+    from store.firestore import ahead
     from store.firestore.archive import FirestoreArchive
     from store.firestore.database import connect
     from store.firestore.events import FirestoreEvents
@@ -117,15 +122,17 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
     from store.firestore.records import FirestoreRecords
 
     database = connect(project, name, now)
+    records = FirestoreRecords(database)
     return Stores(
         database,
-        FirestoreRecords(database),
+        records,
         FirestoreOwners(database),
         FirestoreProfiles(database),
         FirestoreMemories(database),
         FirestoreEvents(database),
         FirestoreQueries(database),
         FirestoreArchive(database),
+        lambda: records.sweep() + ahead.sweep(database),
     )
 
 

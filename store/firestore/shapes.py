@@ -138,6 +138,7 @@ def _rest() -> Iterator[Shape]:
     yield Shape("events")
     yield Shape("rejections", order=("at", "DESCENDING"))
     yield Shape("rejections", order=("at", "ASCENDING"), total="beyond")
+    yield Shape("ahead", order=("at", "ASCENDING"))
     yield Shape("records", contains="fields")
     yield Shape("records", order=("expires_at", "ASCENDING"))
 
@@ -152,6 +153,7 @@ UNINDEXED = {
     "events": ("query_preview",),
     "rejections": ("kept",),
     "queries": ("query",),
+    "ahead": ("paths",),
     "records": ("key", "value", "stamp"),
 }
 """Fields nobody asks by: indexing them would cost storage, and entries towards a document's limit."""
