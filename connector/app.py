@@ -45,7 +45,15 @@ from connector.pages.public_texts import configured as configured_texts
 from connector.pages.routes import PageContext
 from connector.pages.routes import routes as page_routes
 from connector.settings import Settings, SettingsError
-from connector.stores import KeptEvents, OpenDatabase, Stores, SweptRecords, open_firestore, open_sqlite
+from connector.stores import (
+    KeptEvents,
+    OpenDatabase,
+    Stores,
+    SweptRecords,
+    backup_backend,
+    open_firestore,
+    open_sqlite,
+)
 from connector.tools import catalogue
 from oauth.routes import routes as oauth_routes
 from oauth.safe_fetch import Fetcher
@@ -58,7 +66,6 @@ from store.errors import StoreError
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
-from store.sqlite.backup import SQLiteBackup
 from store.tombstones import FileTombstones, Tombstones
 
 if TYPE_CHECKING:
@@ -125,17 +132,8 @@ class Vademecum:
 
     @property
     def backup_backend(self) -> BackupBackend:
-        """What is backed up and restored, without opening it.
-
-        Raises:
-            StoreError: `unavailable`, for a store that is backed up by its own service.
-        """
-        match self.settings.store:
-            case "sqlite":
-                return SQLiteBackup(self.settings.database_path)
-            case "firestore":
-                said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
-                raise StoreError("unavailable", said)
+        """What is backed up and restored, without opening it; `StoreError` where Google does that."""
+        return backup_backend(self.settings.store, self.settings.database_path)
 
     @property
     def present_state_key(self) -> bytes | None:
@@ -374,7 +372,7 @@ def _lifespan(parts: Vademecum, sessions: StreamableHTTPSessionManager) -> Lifes
         return (
             parts.activity.write_in_background(),
             embed_what_is_owed(parts.embedding_model.is_current, parts.engine.index_pending),
-            sweep_what_has_expired(parts.records.sweep),
+            sweep_what_has_expired(parts.stores.sweep),
             erase_what_was_closed(parts.deletion.resume),
         )
 

@@ -33,7 +33,7 @@ async def embed_what_is_owed(is_current: Callable[[], bool], index_pending: Call
 
 
 async def sweep_what_has_expired(sweep: Callable[[], int]) -> None:
-    """Deletes expired records: registrations nobody used, codes, sessions; until cancelled."""
+    """Deletes registrations nobody used, codes, sessions, and what a crash has left; until cancelled."""
     while True:
         try:
             if swept := await run_in_threadpool(sweep):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 OPENAI_MODEL = "text-embedding-3-small"
 OPENAI_DIMENSIONS = 1536
+GEMINI_DIMENSIONS = 768
+LOCAL_DIMENSIONS = 384
 
 
 def embedder(settings: Settings) -> Embedder | None:
@@ -28,7 +30,7 @@ def embedder(settings: Settings) -> Embedder | None:
             return gemini.GeminiEmbedder(
                 _gemini(settings),
                 settings.embedding_model or gemini.MODELS[0],
-                settings.embedding_dimensions or gemini.DIMENSIONS,
+                settings.embedding_dimensions or GEMINI_DIMENSIONS,
             )
         case "openai":
             from store.embedders.openai import OpenAIEmbedder
@@ -40,6 +42,19 @@ def embedder(settings: Settings) -> Embedder | None:
                 settings.embedding_model or OPENAI_MODEL,
                 settings.embedding_dimensions or OPENAI_DIMENSIONS,
             )
+        case "none":
+            return None
+
+
+def dimensions(settings: Settings) -> int | None:
+    """The length of the embedder's vectors, without loading it; None when there is none."""
+    match settings.embedder:
+        case "local":
+            return LOCAL_DIMENSIONS
+        case "gemini":
+            return settings.embedding_dimensions or GEMINI_DIMENSIONS
+        case "openai":
+            return settings.embedding_dimensions or OPENAI_DIMENSIONS
         case "none":
             return None
 

@@ -4,17 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from connector.activity import Events
 from oauth.records import Records
 from store.archive import Archive
 from store.backend import Memories
+from store.backup import Backend as BackupBackend
+from store.errors import StoreError
 from store.events import Event, Rejection
 from store.owners import Owners
 from store.profiles import Profiles
 from store.queries import Queries
 from store.sqlite.archive import SQLiteArchive
+from store.sqlite.backup import SQLiteBackup
 from store.sqlite.database import Database
 from store.sqlite.events import SQLiteEvents
 from store.sqlite.memories import SQLiteMemories
@@ -76,6 +79,8 @@ class Stores:
     events: KeptEvents
     queries: Queries
     archive: Archive
+    sweep: Callable[[], int]
+    """Deletes what has expired, and what a crash has left; returns how many."""
 
 
 def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
@@ -85,15 +90,17 @@ def open_sqlite(path: Path, now: Callable[[], datetime]) -> Stores:
         StoreError: `unavailable` when it cannot be used.
     """
     database = Database(path, now)
+    records = SQLiteRecords(database)
     return Stores(
         database,
-        SQLiteRecords(database),
+        records,
         SQLiteOwners(database),
         SQLiteProfiles(database),
         SQLiteMemories(database),
         SQLiteEvents(database),
         SQLiteQueries(database),
         SQLiteArchive(database),
+        records.sweep,
     )
 
 
@@ -104,6 +111,7 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
         StoreError: `unavailable` when there are none.
     """
     # Google's client takes a fifth of a second to import, which those who keep a file need not wait for.
+    from store.firestore import ahead
     from store.firestore.archive import FirestoreArchive
     from store.firestore.database import connect
     from store.firestore.events import FirestoreEvents
@@ -114,13 +122,29 @@ def open_firestore(project: str, name: str, now: Callable[[], datetime]) -> Stor
     from store.firestore.records import FirestoreRecords
 
     database = connect(project, name, now)
+    records = FirestoreRecords(database)
     return Stores(
         database,
-        FirestoreRecords(database),
+        records,
         FirestoreOwners(database),
         FirestoreProfiles(database),
         FirestoreMemories(database),
         FirestoreEvents(database),
         FirestoreQueries(database),
         FirestoreArchive(database),
+        lambda: records.sweep() + ahead.sweep(database),
     )
+
+
+def backup_backend(store: Literal["sqlite", "firestore"], path: Path) -> BackupBackend:
+    """What is backed up and restored, without opening it.
+
+    Raises:
+        StoreError: `unavailable`, for a store that is backed up by its own service.
+    """
+    match store:
+        case "sqlite":
+            return SQLiteBackup(path)
+        case "firestore":
+            said = "Firestore is backed up by its own service: gcloud firestore backups schedules create"
+            raise StoreError("unavailable", said)

@@ -9,10 +9,11 @@ import typer
 
 from connector.app import Vademecum, utc_now
 from connector.commands.output import Json, print_json
+from connector.doctor.firestore import look
 from connector.doctor.installation import examine_installation
 from connector.doctor.report import Check, is_healthy, verdicts
 from connector.doctor.walk import Walk
-from connector.settings import Settings, SettingsError
+from connector.settings import FIRESTORE_EMULATOR, Settings, SettingsError
 from oauth import clients
 
 TIMEOUT_SECONDS = 10
@@ -32,7 +33,7 @@ def doctor(
     there, and says which of them would fail and why.
     """
     found = []
-    for check in examine_installation(os.environ, utc_now) if url is None else walked(url):
+    for check in _inside() if url is None else walked(url):
         found.append(check)
         if not json:
             _print(check)
@@ -46,6 +47,11 @@ def doctor(
             typer.echo(f"{host} would " + (f"fail: {', '.join(reasons)}" if reasons else "connect"))
     if not is_healthy(found):
         raise typer.Exit(1)
+
+
+def _inside() -> Iterator[Check]:
+    is_emulated = bool(os.environ.get(FIRESTORE_EMULATOR))
+    return examine_installation(os.environ, utc_now, None if is_emulated else look)
 
 
 def walked(url: str, http: httpx2.Client | None = None) -> Iterator[Check]:

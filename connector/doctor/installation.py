@@ -12,6 +12,7 @@ from pathlib import Path
 
 from connector import models, state_key
 from connector.app import Vademecum
+from connector.doctor.firestore import Look, examine_project
 from connector.doctor.report import Check, failed, ok, skipped, warning
 from connector.settings import Settings, SettingsError
 from oauth.keys import UnreadableKeys
@@ -25,8 +26,13 @@ EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 MAX_BACKUP_AGE = timedelta(days=7)
 
 
-def examine_installation(environ: Mapping[str, str], now: Callable[[], datetime]) -> Iterator[Check]:
-    """Every check of the inside, each as soon as it is done."""
+def examine_installation(
+    environ: Mapping[str, str], now: Callable[[], datetime], look: Look | None = None
+) -> Iterator[Check]:
+    """Every check of the inside, each as soon as it is done.
+
+    `look` opens the admin API of a Firestore project; None where an emulator is used, which needs no indexes.
+    """
     try:
         settings = Settings.from_env(environ)
     except SettingsError as error:
@@ -49,6 +55,8 @@ def examine_installation(environ: Mapping[str, str], now: Callable[[], datetime]
             yield from _database(parts, now)
         case "firestore":
             yield from _service(parts)
+            if look is not None:
+                yield from examine_project(settings, look)
     yield from _embedder(settings)
     if settings.store == "sqlite":
         yield _backups(settings, now())

@@ -138,6 +138,7 @@ def _rest() -> Iterator[Shape]:
     yield Shape("events")
     yield Shape("rejections", order=("at", "DESCENDING"))
     yield Shape("rejections", order=("at", "ASCENDING"), total="beyond")
+    yield Shape("ahead", order=("at", "ASCENDING"))
     yield Shape("records", contains="fields")
     yield Shape("records", order=("expires_at", "ASCENDING"))
 
@@ -152,11 +153,16 @@ UNINDEXED = {
     "events": ("query_preview",),
     "rejections": ("kept",),
     "queries": ("query",),
+    "ahead": ("paths",),
     "records": ("key", "value", "stamp"),
 }
 """Fields nobody asks by: indexing them would cost storage, and entries towards a document's limit."""
 EXPIRING = ("records", "fingerprints", "events", "erasures", "rejections", "queries")
 """Collections whose documents go by themselves once `expires_at` has passed."""
+
+
+ACROSS_OWNERS = ("memories", "model")
+"""The collection and the field that is asked by over all owners at once: who owes an embedding."""
 
 
 def index_file(dimensions: Iterable[int] = DIMENSIONS) -> dict[str, Any]:
@@ -176,14 +182,14 @@ def index_file(dimensions: Iterable[int] = DIMENSIONS) -> dict[str, Any]:
         for collection, fields in UNINDEXED.items()
         for field in fields
     ]
-    overrides.append({"collectionGroup": "memories", "fieldPath": "model", "indexes": _ACROSS_OWNERS})
+    collection, field = ACROSS_OWNERS
+    overrides.append({"collectionGroup": collection, "fieldPath": field, "indexes": _IN_GROUP})
     return {"indexes": needed, "fieldOverrides": overrides}
 
 
 _ASCENDING = [{"order": "ASCENDING", "queryScope": "COLLECTION"}]
 """The sweep asks for records by their expiry."""
-_ACROSS_OWNERS = [{"order": "ASCENDING", "queryScope": "COLLECTION_GROUP"}]
-"""Who owes an embedding is asked of all owners at once."""
+_IN_GROUP = [{"order": "ASCENDING", "queryScope": "COLLECTION_GROUP"}]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.batch import WriteBatch
 from google.cloud.firestore_v1.vector import Vector as StoredVector
 
+from store.firestore import ahead
 from store.firestore.calls import CALL_SECONDS, CHANGED_MEANWHILE, Changed
 from store.firestore.database import Fields, FirestoreDatabase, Reference
 
@@ -107,11 +108,13 @@ class Work:
         """
         batch = self._database.client.batch()
         size = self._fill(batch)
-        ahead = sum(_size(fields) for _, fields in self._ahead)
-        if size + ahead <= self._database.commit_bytes:
+        size += sum(_size(fields) for _, fields in self._ahead)
+        if size <= self._database.commit_bytes:
             for reference, fields in self._ahead:
                 batch.set(reference, fields)
         else:
+            for reference in ahead.note(self._database, [reference for reference, _ in self._ahead]):
+                batch.delete(reference)
             write_in_batches(self._database, self._ahead)
         try:
             if len(batch):

@@ -10,6 +10,7 @@ from google.cloud.firestore import Client
 from store import documents, episodes, graph
 from store.documents import DocumentDraft
 from store.events import Event, Rejection
+from store.firestore import ahead
 from store.firestore.archive import FirestoreArchive
 from store.firestore.database import FirestoreDatabase
 from store.firestore.events import FirestoreEvents
@@ -60,6 +61,8 @@ def test_every_row_of_the_table_is_asked_by_something(
     # Edges are counted only where there are more than are read.
     monkeypatch.setattr("store.firestore.graph.MAX_READ", 1)
     use_everything(stand)
+    client = Client(project=FIRESTORE_PROJECT)
+    ahead.sweep(FirestoreDatabase(client, stand.clock, observe=observed.add))
     assert observed == {*shapes((FakeEmbedder.dimensions,))}
 
 
