@@ -5,7 +5,6 @@ document is known again by its `external_id`, or by its own text when it has non
 """
 
 import hashlib
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -16,6 +15,7 @@ from store.characters import is_visible, well_formed
 from store.draft import MAX_TOPIC_CHARACTERS
 from store.engine import Engine
 from store.errors import NO_SUCH_MEMORY, StoreError
+from store.ids import new_id
 from store.memory import Document, Draft, Memory, Selection, Source, View
 from store.summary import cut
 
@@ -177,7 +177,7 @@ def _next(
     owner, space, app, key = place
     now = engine.now()
     return Document(
-        id=secrets.token_urlsafe(16) if known is None else known.id,
+        id=new_id(16) if known is None else known.id,
         owner=owner,
         space=space,
         app=app,

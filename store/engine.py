@@ -20,6 +20,7 @@ from store.embedders.protocol import Embedder
 from store.embedding import background, embed
 from store.errors import NO_SUCH_MEMORY, StoreError
 from store.fingerprints import fingerprint
+from store.ids import new_id
 from store.language_model import LanguageModel, VisionModel
 from store.memory import Draft, Filters, Hit, Memory, Saved, Space, Status
 from store.passages import split
@@ -299,7 +300,7 @@ class Engine:
 
     def _prepare(self, owner: str, space: str, app: str, draft: Draft, now: datetime) -> Write:
         memory = Memory(
-            id=secrets.token_urlsafe(16),
+            id=new_id(16),
             owner=owner,
             space=space,
             content=draft.content,

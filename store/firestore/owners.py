@@ -1,6 +1,5 @@
 """Owners and identities in Firestore."""
 
-import secrets
 from collections.abc import Sequence
 
 from store.errors import StoreError
@@ -8,6 +7,7 @@ from store.firestore import closing
 from store.firestore.database import Ask, Fields, FirestoreDatabase, Tenant, is_id
 from store.firestore.spaces import add_space
 from store.firestore.work import Work, unit
+from store.ids import new_id
 from store.owners import Holdings, Identity, Owner, identity_key
 
 FIRST_SPACE = "default"
@@ -28,7 +28,7 @@ class FirestoreOwners:
     def create(self, provider: str, issuer: str, subject: str, label: str) -> Owner:
         """Of two first sign-ins at once, the second finds the identity taken and the owner made."""
         key = identity_key(provider, issuer, subject)
-        owner = secrets.token_urlsafe(16)
+        owner = new_id(16)
 
         def make(work: Work) -> str:
             identity = self._database.document("identities", key)

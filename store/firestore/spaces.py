@@ -1,6 +1,5 @@
 """Spaces and turns in Firestore."""
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -9,6 +8,7 @@ from store.errors import StoreError
 from store.firestore.database import Ask, Fields, Tenant, is_id
 from store.firestore.stored import hashed, moment
 from store.firestore.work import Work, unit
+from store.ids import new_id
 from store.memory import Space, Turn
 
 TURNS_AT_ONCE = 200
@@ -27,7 +27,7 @@ def add_space(work: Work, tenant: Tenant, name: str) -> Space:
     Raises:
         StoreError: `conflict` when one has this name.
     """
-    space = secrets.token_urlsafe(12)
+    space = new_id(12)
     _take_name(work, tenant, space, name)
     fields = {"name": name, "created_at": tenant.database.now(), "deleted_at": None}
     work.put(tenant.document("spaces", space), fields)

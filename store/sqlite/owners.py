@@ -1,9 +1,9 @@
 """Owners and identities in SQLite."""
 
-import secrets
 from collections.abc import Sequence
 
 from store.errors import StoreError
+from store.ids import new_id
 from store.owners import Holdings, Identity, Owner, identity_key
 from store.sqlite import closing
 from store.sqlite.database import Database, from_micros, to_micros
@@ -30,13 +30,13 @@ class SQLiteOwners:
         now = to_micros(self._database.now())
         with self._database.write() as connection:
             row = connection.execute("SELECT owner FROM identities WHERE key = ?", (key,)).fetchone()
-            owner = str(row[0]) if row is not None else secrets.token_urlsafe(16)
+            owner = str(row[0]) if row is not None else new_id(16)
             if row is None:
                 connection.execute("INSERT INTO owners (id, created_at) VALUES (?, ?)", (owner, now))
                 connection.execute(
                     "INSERT INTO identities VALUES (?, ?, ?, ?, ?)", (key, owner, provider, label, now)
                 )
-                space = (owner, secrets.token_urlsafe(12), FIRST_SPACE, now)
+                space = (owner, new_id(12), FIRST_SPACE, now)
                 connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", space)
         return self.get(owner)
 

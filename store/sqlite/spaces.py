@@ -1,10 +1,10 @@
 """Spaces and turns in SQLite."""
 
-import secrets
 import sqlite3
 from dataclasses import replace
 
 from store.errors import StoreError
+from store.ids import new_id
 from store.memory import Space, Turn
 from store.sqlite import erasing
 from store.sqlite.database import from_micros, to_micros
@@ -32,7 +32,7 @@ def get(connection: sqlite3.Connection, owner: str, space: str) -> Space:
 
 def add(connection: sqlite3.Connection, owner: str, name: str, created_at: int) -> Space:
     """A new one; the caller holds the transaction."""
-    space = secrets.token_urlsafe(12)
+    space = new_id(12)
     try:
         connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (owner, space, name, created_at))
     except sqlite3.IntegrityError as error:
